@@ -1,0 +1,73 @@
+"""Language modelling with Power Low Rank Ensembles.
+
+>>> import plre
+>>> lm = plre.train("corpus.txt", order=3)         # doctest: +SKIP
+>>> lm.score("the cat sat")                        # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from plre._version import __version__
+from plre.errors import ModelFileError, PlreError, PlreWarning, TextError, UsageError
+
+if TYPE_CHECKING:
+    from plre.ensemble.recipe import Rung
+    from plre.evaluate.report import Report, evaluate
+    from plre.lowrank.blocks import Rank
+    from plre.model.lm import LanguageModel
+    from plre.model.state import State
+    from plre.progress import Progress
+    from plre.text.vocabulary import Vocabulary
+    from plre.training import train
+
+    load = LanguageModel.load
+
+#: Where each public name lives; imported when first used, so that ``import plre`` is light.
+_LAZY = {
+    "LanguageModel": "plre.model.lm",
+    "Progress": "plre.progress",
+    "Rank": "plre.lowrank.blocks",
+    "Report": "plre.evaluate.report",
+    "Rung": "plre.ensemble.recipe",
+    "State": "plre.model.state",
+    "Vocabulary": "plre.text.vocabulary",
+    "evaluate": "plre.evaluate.report",
+    "train": "plre.training",
+}
+
+__all__ = [
+    "LanguageModel",
+    "ModelFileError",
+    "PlreError",
+    "PlreWarning",
+    "Progress",
+    "Rank",
+    "Report",
+    "Rung",
+    "State",
+    "TextError",
+    "UsageError",
+    "Vocabulary",
+    "__version__",
+    "evaluate",
+    "load",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "load":
+        value: Any = importlib.import_module("plre.model.lm").LanguageModel.load
+    elif name in _LAZY:
+        value = getattr(importlib.import_module(_LAZY[name]), name)
+    else:
+        raise AttributeError(f"module 'plre' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,69 @@
+"""How every kernel is compiled, and how kernels are run on several threads.
+
+Kernels are plain loops over flat arrays. They release the GIL, so Python threads run them side by side; their
+machine code is cached on disk, so compiling happens once per machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from numba import njit
+from numba.core import event
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+R = TypeVar("R")
+
+#: Lets sums be reordered, which is what makes them vectorise; infinities and NaN keep their meaning.
+_FAST = {"reassoc", "contract", "nsz", "arcp"}
+
+
+def kernel(function: F) -> F:
+    """Compile with exact, left-to-right floating point."""
+    compiled: F = njit(cache=True, nogil=True, error_model="numpy")(function)
+    return compiled
+
+
+def fast_kernel(function: F) -> F:
+    """Compile with sums that may be reordered (and therefore vectorised)."""
+    compiled: F = njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)(function)
+    return compiled
+
+
+def cpu_count() -> int:
+    """The cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def parallel(function: Callable[[T], R], tasks: Iterable[T], threads: int) -> list[R]:
+    """Run ``function`` on every task; results in the order of the tasks, whatever the number of threads."""
+    items = list(tasks)
+    if threads <= 1 or len(items) <= 1:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(min(threads, len(items))) as pool:
+        return list(pool.map(function, items))
+
+
+class _OnCompile(event.Listener):  # type: ignore[misc]
+    def __init__(self, say: Callable[[], None]) -> None:
+        self.say = say
+        self.said = False
+
+    def on_start(self, event: object) -> None:
+        if not self.said:
+            self.said = True
+            self.say()
+
+    def on_end(self, event: object) -> None:
+        pass
+
+
+def announce_compilation(say: Callable[[], None]) -> None:
+    """Call ``say`` once, when the first kernel of this process has to be compiled (not when it comes from the cache)."""
+    event.register("numba:compile", _OnCompile(say))

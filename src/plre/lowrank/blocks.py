@@ -1,0 +1,118 @@
+"""A sparse non-negative matrix that falls into blocks, each of which is factorised by itself.
+
+The blocks are the slices of one order (method.md 4), but nothing here knows what a word is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre._jit import kernel
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The pattern of non-zeros, column by column; values are kept apart, since several matrices share one pattern."""
+
+    #: Rows of block b are ``row_start[b] : row_start[b + 1]``.
+    row_start: NDArray[np.int32]
+    #: The block of each column; columns come in any order.
+    column_block: NDArray[np.int32]
+    #: Entries of column j are ``column_start[j] : column_start[j + 1]``.
+    column_start: NDArray[np.int32]
+    #: The row of each entry.
+    rows: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.row_start) - 1
+
+    def smaller_side(self) -> NDArray[np.int64]:
+        """For each block, the smaller of its numbers of non-zero rows and non-zero columns."""
+        used = np.zeros(int(self.row_start[-1]) + 1, np.int64)
+        used[1:][self.rows] = 1
+        filled = np.cumsum(used)
+        rows = filled[self.row_start[1:]] - filled[self.row_start[:-1]]
+        columns = np.bincount(self.column_block[np.diff(self.column_start) > 0], minlength=len(self))
+        return np.minimum(rows, columns)
+
+
+@dataclass(frozen=True)
+class Rank:
+    """How high the rank of a block is: a fixed number, or a fraction of the block's smaller side as the authors had it.
+
+    >>> Rank(fraction=0.01)(np.array([0, 50, 1000])).tolist()
+    [0, 1, 10]
+    """
+
+    fixed: int = 0
+    fraction: float = 0.0
+
+    def __call__(self, smaller_side: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The rank of each block: at least 1, at most the smaller side (0 for an empty block)."""
+        wanted = self.fixed if self.fixed else np.trunc(self.fraction * smaller_side)
+        return np.minimum(np.maximum(wanted, 1), smaller_side).astype(np.int32)
+
+    def __str__(self) -> str:
+        return str(self.fixed) if self.fixed else f"{self.fraction:g}"
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Two thin matrices for each block, flat: an entry's approximation is the dot product of its row's and column's parts.
+
+    Row i of block b has ``rank[b]`` numbers from ``left[left_start[b] + (i - first row of b) * rank[b]]``; column j has as
+    many from ``right[right_start[j]]``.
+    """
+
+    rank: NDArray[np.int32]
+    left: NDArray[np.float32]
+    left_start: NDArray[np.int64]
+    right: NDArray[np.float32]
+    right_start: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, blocks: Blocks, rank: NDArray[np.int32]) -> Factors:
+        """Room for factors of these ranks."""
+        left_start = np.zeros(len(blocks) + 1, np.int64)
+        np.cumsum(np.diff(blocks.row_start) * rank.astype(np.int64), out=left_start[1:])
+        right_start = np.zeros(len(blocks.column_block) + 1, np.int64)
+        np.cumsum(rank[blocks.column_block], out=right_start[1:])
+        return cls(
+            rank,
+            np.zeros(int(left_start[-1]), np.float32),
+            left_start,
+            np.zeros(int(right_start[-1]), np.float32),
+            right_start,
+        )
+
+
+def stack(blocks: Blocks, parts: list[Factors]) -> Factors:
+    """The sum of several approximations, as one: their factors side by side."""
+    if len(parts) == 1:
+        return parts[0]
+    rank = np.sum([part.rank for part in parts], axis=0).astype(np.int32)
+    total = Factors.empty(blocks, rank)
+    before = np.zeros(len(blocks), np.int32)
+    for part in parts:
+        _place(blocks.row_start, blocks.column_block, part.rank, part.left, part.left_start, part.right,
+               part.right_start, before, rank, total.left, total.left_start, total.right, total.right_start)  # fmt: skip
+        before += part.rank
+    return total
+
+
+@kernel
+def _place(  # type: ignore[no-untyped-def]
+    row_start, column_block, rank, left, left_start, right, right_start,
+    before, total_rank, total_left, total_left_start, total_right, total_right_start,
+):  # fmt: skip
+    for b in range(len(rank)):
+        for i in range(row_start[b + 1] - row_start[b]):
+            for k in range(rank[b]):
+                total_left[total_left_start[b] + i * total_rank[b] + before[b] + k] = left[left_start[b] + i * rank[b] + k]
+    for j in range(len(column_block)):
+        b = column_block[j]
+        for k in range(rank[b]):
+            total_right[total_right_start[j] + before[b] + k] = right[right_start[j] + k]

@@ -1,0 +1,221 @@
+"""The best low rank approximation under generalised KL of every block of a sparse matrix (method.md 6)."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre._jit import parallel
+from plre.lowrank import _kernels as kernels
+from plre.lowrank.blocks import Blocks, Factors
+
+#: A block with more work than this (non-zeros times rank) is shared among threads; others go to one thread each.
+_LARGE = 8_000_000
+#: The work of a large block is cut into this many pieces, whatever the number of threads.
+_PIECES = 32
+#: The likelihood is looked at every so many steps: it costs as much as a step of rank 10.
+_CHECK_EVERY = 5
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When EM stops: after ``steps``, or when a step changes the log-likelihood by less than ``tolerance`` of it."""
+
+    steps: int = 100
+    tolerance: float = 1e-5
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """The blocks of rank 2 and more, packed: rows, columns and entries of a block follow each other."""
+
+    rank: NDArray[np.int32]
+    row_start: NDArray[np.int64]  # of each block
+    column_start: NDArray[np.int64]  # of each block
+    columns: NDArray[np.int64]  # the original column of each packed one
+    entry_start: NDArray[np.int64]  # of each column
+    rows: NDArray[np.int32]
+    values: NDArray[np.float32]
+    row_entry_start: NDArray[np.int64]  # of each row
+    row_columns: NDArray[np.int32]
+    row_entries: NDArray[np.int32]
+
+
+def factorise(
+    blocks: Blocks,
+    values: NDArray[np.float32],
+    rank: NDArray[np.int32],
+    *,
+    stopping: Stopping | None = None,
+    seed: int = 0,
+    threads: int = 1,
+) -> Factors:
+    """Factors of every block. Row sums and column sums are kept to rounding, converged or not.
+
+    Rank 1 has a closed form; higher ranks are found by EM from a random start, always finishing with a joint step.
+    """
+    stopping = stopping or Stopping()
+    factors = Factors.empty(blocks, rank)
+    row_sum = np.empty(int(blocks.row_start[-1]))
+    column_sum = np.empty(len(blocks.column_block))
+    kernels.margins(blocks.column_start, blocks.rows, values, row_sum, column_sum)
+    kernels.rank_one(
+        blocks.row_start, blocks.column_block, rank, row_sum, column_sum,
+        factors.left, factors.left_start, factors.right, factors.right_start,
+    )  # fmt: skip
+    chosen = np.flatnonzero(rank > 1)
+    if len(chosen):
+        packed = _pack(blocks, values, rank, chosen)
+        left_start = np.concatenate([[0], np.cumsum(np.diff(packed.row_start) * packed.rank)])
+        right_start = np.concatenate([[0], np.cumsum(np.diff(packed.column_start) * packed.rank)])
+        left = np.empty(int(left_start[-1]), np.float32)
+        right = np.empty(int(right_start[-1]), np.float32)
+        _run(packed, left, left_start, right, right_start, stopping, seed, threads)
+        _unpack(packed, chosen, left, left_start, right, right_start, factors)
+    return factors
+
+
+def _pack(
+    blocks: Blocks, values: NDArray[np.float32], rank: NDArray[np.int32], chosen: NDArray[np.intp]
+) -> _Packed:
+    first = blocks.row_start[:-1].astype(np.int64)[chosen]
+    row_start = np.concatenate([[0], np.cumsum(blocks.row_start[1:][chosen] - first)])
+    number = np.full(len(blocks), -1, np.int64)
+    number[chosen] = np.arange(len(chosen))
+    block_of = number[blocks.column_block]
+    columns = np.flatnonzero(block_of >= 0)
+    columns = columns[np.argsort(block_of[columns], kind="stable")]
+    column_start = np.searchsorted(block_of[columns], np.arange(len(chosen) + 1))
+    shift = (row_start[:-1] - first)[np.maximum(block_of, 0)]
+
+    entries = int((blocks.column_start[columns + 1] - blocks.column_start[columns]).sum())
+    entry_start = np.empty(len(columns) + 1, np.int64)
+    rows = np.empty(entries, np.int32)
+    packed_values = np.empty(entries, np.float32)
+    kernels.gather(columns, blocks.column_start, blocks.rows, values, shift, entry_start, rows, packed_values)
+    row_entry_start = np.empty(int(row_start[-1]) + 1, np.int64)
+    row_columns = np.empty(entries, np.int32)
+    row_entries = np.empty(entries, np.int32)
+    kernels.transpose(entry_start, rows, row_entry_start, row_columns, row_entries)
+    return _Packed(
+        rank[chosen], row_start, column_start, columns, entry_start, rows, packed_values,
+        row_entry_start, row_columns, row_entries,
+    )  # fmt: skip
+
+
+def _run(
+    p: _Packed,
+    left: NDArray[np.float32],
+    left_start: NDArray[np.int64],
+    right: NDArray[np.float32],
+    right_start: NDArray[np.int64],
+    stopping: Stopping,
+    seed: int,
+    threads: int,
+) -> None:
+    """Fill ``left`` and ``right``: large blocks one by one with all threads, small ones shared out."""
+    seeds = np.random.SeedSequence(seed).generate_state(len(p.rank), np.uint64)
+    ratios = np.empty(len(p.rows), np.float32)
+    entry_bounds = p.entry_start[p.column_start]
+    work = np.diff(entry_bounds) * p.rank
+    for b in np.flatnonzero(work > _LARGE):
+        u = left[left_start[b] : left_start[b + 1]]
+        v = right[right_start[b] : right_start[b + 1]]
+        _large(p, int(b), u, v, ratios, seeds[b], stopping, threads)
+
+    small = np.flatnonzero(work <= _LARGE)
+    small = small[np.argsort(-work[small], kind="stable")]
+    groups = [small[i :: 8 * threads] for i in range(min(8 * threads, len(small)))]
+
+    def run(group: NDArray[np.intp]) -> None:
+        kernels.factorise_small(
+            group, p.row_start, p.column_start, p.rank, left_start, right_start, seeds,
+            p.entry_start, p.rows, p.values, p.row_entry_start, p.row_columns, p.row_entries,
+            ratios, left, right, stopping.steps, _CHECK_EVERY, stopping.tolerance,
+        )  # fmt: skip
+
+    parallel(run, groups, threads)
+
+
+def _large(
+    p: _Packed,
+    b: int,
+    u: NDArray[np.float32],
+    v: NDArray[np.float32],
+    ratios: NDArray[np.float32],
+    seed: np.uint64,
+    stopping: Stopping,
+    threads: int,
+) -> None:
+    """All steps for one block, each step shared among threads."""
+    rank = int(p.rank[b])
+    row0, row1 = int(p.row_start[b]), int(p.row_start[b + 1])
+    col0, col1 = int(p.column_start[b]), int(p.column_start[b + 1])
+    column_pieces = _cut(p.entry_start, col0, col1)
+    row_pieces = _cut(p.row_entry_start, row0, row1)
+    total = float(p.values[p.entry_start[col0] : p.entry_start[col1]].sum(dtype=np.float64))
+    new_u, new_v = np.empty_like(u), np.empty_like(v)
+    kernels.randomise(u, seed)
+    kernels.randomise(v, ~seed)
+
+    with ThreadPoolExecutor(threads) as pool:
+
+        def step(precision: type, check: bool) -> float:
+            def columns(piece: tuple[int, int]) -> float:
+                likelihood: float = kernels.column_pass(
+                    *piece, row0, col0, rank, p.entry_start, p.rows, p.values, u, v, new_v, ratios,
+                    np.empty(rank, precision), total, check,
+                )  # fmt: skip
+                return likelihood
+
+            def rows(piece: tuple[int, int]) -> NDArray[np.float64]:
+                totals = np.zeros(rank)
+                kernels.row_pass(
+                    *piece, row0, col0, rank, p.row_entry_start, p.row_columns, p.row_entries, ratios, u, v, new_u,
+                    np.empty(rank, precision), totals,
+                )  # fmt: skip
+                return totals
+
+            likelihood = sum(pool.map(columns, column_pieces))
+            totals = sum(pool.map(rows, row_pieces))
+            kernels.divide_columns(0, col1 - col0, rank, new_v, totals)
+            u[:] = new_u
+            v[:] = new_v
+            return likelihood
+
+        before = -np.inf
+        for number in range(1, stopping.steps):
+            check = number % _CHECK_EVERY == 0
+            likelihood = step(np.float32, check)
+            if check:
+                if likelihood - before < stopping.tolerance * _CHECK_EVERY * abs(likelihood):
+                    break
+                before = likelihood
+        step(np.float64, False)
+
+
+def _cut(starts: NDArray[np.int64], first: int, last: int) -> list[tuple[int, int]]:
+    """Ranges of about equal numbers of entries that cover ``first`` to ``last``."""
+    wanted = np.linspace(starts[first], starts[last], _PIECES + 1)
+    bounds = first + np.searchsorted(starts[first:last], wanted)
+    bounds[0], bounds[-1] = first, last
+    edges = np.unique(bounds).tolist()
+    return list(zip(edges[:-1], edges[1:], strict=True))
+
+
+def _unpack(
+    p: _Packed,
+    chosen: NDArray[np.intp],
+    left: NDArray[np.float32],
+    left_start: NDArray[np.int64],
+    right: NDArray[np.float32],
+    right_start: NDArray[np.int64],
+    factors: Factors,
+) -> None:
+    kernels.scatter(
+        chosen, p.rank, left, left_start, p.columns, p.column_start, right, right_start,
+        factors.left, factors.left_start, factors.right, factors.right_start,
+    )  # fmt: skip

@@ -1,0 +1,149 @@
+"""One file for one model: the safetensors layout, so that any safetensors reader can look inside.
+
+    8 bytes    length of the header, little-endian
+    header     JSON: for each tensor its dtype, shape and place in the data; padded with spaces so that data starts on 64 bytes
+    data       the tensors end to end, wider types first, so that each is aligned
+
+Files are opened with mmap (at once, whatever their size) and written to a temporary name, synced and renamed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import tempfile
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre.errors import ModelFileError
+
+_DTYPES = {"I32": np.dtype("<i4"), "F32": np.dtype("<f4"), "U8": np.dtype("u1")}
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+_ALIGN = 64
+_LARGEST_HEADER = 1 << 26
+
+Tensors = dict[str, NDArray[Any]]
+
+
+def pack(tensors: Tensors) -> tuple[Tensors, NDArray[np.uint8]]:
+    """The tensors as views of one new buffer, in the order in which a file has them."""
+    order = sorted(tensors, key=lambda name: -tensors[name].dtype.itemsize)
+    buffer = np.empty(sum(tensors[name].nbytes for name in order), np.uint8)
+    views: Tensors = {}
+    at = 0
+    for name in order:
+        tensor = tensors[name]
+        view = buffer[at : at + tensor.nbytes].view(tensor.dtype).reshape(tensor.shape)
+        view[...] = tensor
+        views[name] = view
+        at += tensor.nbytes
+    return views, buffer
+
+
+def write(path: str, metadata: dict[str, str], tensors: Tensors, buffer: NDArray[np.uint8]) -> None:
+    """Write a packed model; at no moment is there a half-written file under ``path``."""
+    header: dict[str, Any] = {"__metadata__": metadata}
+    at = 0
+    for name, tensor in tensors.items():
+        header[name] = {
+            "dtype": _NAMES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [at, at + tensor.nbytes],
+        }
+        at += tensor.nbytes
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-(8 + len(text)) % _ALIGN)
+
+    directory = os.path.dirname(os.path.abspath(path))
+    temporary = None
+    try:
+        if os.path.isdir(path):
+            raise IsADirectoryError(f"is a directory; give a file name, for example {os.path.join(path, 'model.plre')}")
+        handle, temporary = tempfile.mkstemp(dir=directory, prefix=".plre-", suffix=".tmp")
+        with os.fdopen(handle, "wb") as file:
+            file.write(len(text).to_bytes(8, "little"))
+            file.write(text)
+            file.write(buffer.data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException as error:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        if isinstance(error, OSError):
+            why = error.strerror or str(error)
+            raise ModelFileError(f"{path}: the model could not be written ({why})") from error
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def read(path: str) -> tuple[dict[str, str], Tensors, NDArray[np.uint8]]:
+    """Metadata, tensors and the whole data of a file, memory-mapped."""
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            first = file.read(64)
+            if size < 16:
+                raise ModelFileError(f"{path}: is empty or cut off ({size} bytes); it is not a plre model")
+            length = int.from_bytes(first[:8], "little")
+            if length > _LARGEST_HEADER or first[8:9] != b"{":
+                raise ModelFileError(f"{path}: is not a plre model; {_looks_like(first)}")
+            if 8 + length > size:
+                raise ModelFileError(f"{path}: is cut off within its header; copy or train it again")
+            file.seek(8)
+            text = file.read(length)
+            # Copy-on-write: the arrays count as writable, the type that the kernels were compiled for.
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    except FileNotFoundError:
+        raise ModelFileError(f"{path}: no such file; make a model with: plre train TEXT -o {path}") from None
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be opened ({error.strerror or error})") from None
+    data = np.frombuffer(mapped, np.uint8)[8 + length :]
+    try:
+        header = json.loads(text)
+        metadata = header.pop("__metadata__")
+        tensors: Tensors = {}
+        end = 0
+        for name, entry in header.items():
+            start, stop = entry["data_offsets"]
+            dtype = _DTYPES[entry["dtype"]]
+            end = max(end, stop)
+            if stop > len(data):
+                continue
+            if start < 0 or start % dtype.itemsize or stop - start != dtype.itemsize * int(np.prod(entry["shape"])):
+                raise ValueError(f"tensor {name} has impossible offsets")
+            tensors[name] = data[start:stop].view(dtype).reshape(entry["shape"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelFileError(f"{path}: its header is damaged ({error}); copy or train the model again") from None
+    if "plre" not in metadata:
+        raise ModelFileError(f"{path}: is a safetensors file, but not a plre model")
+    if end != len(data):
+        raise ModelFileError(
+            f"{path}: should have {8 + length + end} bytes but has {size}: it is cut off or damaged; copy or train it again"
+        )
+    return metadata, tensors, data
+
+
+def _looks_like(first: bytes) -> str:
+    if first.startswith(b"mmap lm http://kheafield.com/code"):
+        return "it looks like a KenLM binary file, whose source text or ARPA file is needed instead"
+    if b"\\data\\" in first:
+        return "it looks like an ARPA file"
+    if first.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")):
+        return "it looks compressed; decompress it first"
+    try:
+        first.decode()
+    except UnicodeDecodeError:
+        return "it is some other binary file"
+    return "it looks like text; train a model on it with: plre train"

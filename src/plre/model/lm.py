@@ -1,0 +1,331 @@
+"""The immutable model and the questions it answers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre._jit import cpu_count, parallel
+from plre.errors import ModelFileError, PlreError, TextError, UsageError
+from plre.model import _kernels as kernels
+from plre.model import file, layout
+from plre.model.scoring import Scored, Tally, line_scores, map_text, probabilities, tally_text
+from plre.model.state import State
+from plre.progress import Progress
+from plre.text.encode import TextOptions
+from plre.text.sources import Errors, Source
+from plre.text.vocabulary import BOS, EOS, UNK, Vocabulary
+
+_LINES_A_TASK = 4096
+
+
+class LanguageModel:
+    """A trained n-gram model. Make one with :func:`plre.train` or open one with :func:`plre.load`.
+
+    Scores are base 10 logarithms, as in KenLM and ARPA files. A context is a list of words or one string, oldest word
+    first; it may start with ``<s>``. Words that the model does not know count as ``<unk>``.
+    """
+
+    def __init__(
+        self,
+        metadata: Mapping[str, Any],
+        tensors: file.Tensors,
+        data: NDArray[np.uint8],
+        path: str | None = None,
+    ) -> None:
+        self.metadata = metadata
+        self.path = path
+        self.order: int = metadata["order"]
+        self.markers: bool = metadata["markers"]
+        self.tensors = tensors
+        self.vocab = Vocabulary(tensors["vocab.bytes"], tensors["vocab.starts"], tensors["vocab.slots"])
+        #: What the kernels work on.
+        self.memory = layout.words_of_memory(data)
+        self.where = layout.directory(tensors, data, self.order)
+        self._data = data
+
+    # --- making, saving, loading -------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_tensors(cls, metadata: Mapping[str, Any], tensors: file.Tensors) -> LanguageModel:
+        """A model in memory from its parts (see ``layout.py`` for their names)."""
+        views, data = file.pack(tensors)
+        digest = hashlib.blake2b(data.data, digest_size=8).hexdigest()
+        return cls({"format": layout.FORMAT, **metadata, "digest": digest}, views, data)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file, replacing an old one only when the new one is complete."""
+        name = os.fspath(path)
+        text = json.dumps(self.metadata, ensure_ascii=False, separators=(",", ":"))
+        file.write(name, {"plre": text}, self.tensors, self._data)
+        self.path = name
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> LanguageModel:
+        """Open a model file; it is mapped into memory, not read."""
+        name = os.fspath(path)
+        raw, tensors, data = file.read(name)
+        try:
+            metadata = json.loads(raw["plre"])
+            version, order = int(metadata["format"]), int(metadata["order"])
+            bool(metadata["markers"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ModelFileError(f"{name}: its header is damaged ({error}); copy or train the model again") from None
+        if version != layout.FORMAT:
+            raise ModelFileError(
+                f"{name}: has format {version}, this plre reads format {layout.FORMAT}; "
+                + ("train it again" if version < layout.FORMAT else "install a newer plre")
+            )
+        layout.check(name, tensors, order)
+        return cls(metadata, tensors, data, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is None:
+            raise PlreError("a model is pickled as the path of its file: save it first with lm.save(path)")
+        return LanguageModel.load, (os.path.abspath(self.path),)
+
+    def __repr__(self) -> str:
+        name = f" from {self.path}" if self.path else ""
+        return f"<plre.LanguageModel: {self.metadata['method']}, order {self.order}, {len(self.vocab)} words{name}>"
+
+    # --- sentences ---------------------------------------------------------------------------------------------------
+
+    def score(self, sentence: str, bos: bool = True, eos: bool = True) -> float:
+        """log10 probability of a sentence: from ``<s>`` (``bos``) and to ``</s>`` (``eos``) unless told otherwise."""
+        scored = self._sentence(sentence, bos, eos)
+        return math.fsum(math.log10(p) for p in scored.probs[scored.first :])
+
+    def full_scores(self, sentence: str, bos: bool = True, eos: bool = True) -> Iterator[tuple[float, int, bool]]:
+        """For each word (and ``</s>``): its log10 probability, the order of the n-gram matched, and whether it is unknown."""
+        scored = self._sentence(sentence, bos, eos)
+        for i in range(scored.first, len(scored.ids)):
+            yield math.log10(scored.probs[i]), int(scored.matched[i]), bool(scored.ids[i] == UNK)
+
+    def score_lines(
+        self, lines: Iterable[str], bos: bool = True, eos: bool = True, *, threads: int | None = None
+    ) -> NDArray[np.float64]:
+        """log10 probability of each line, on all cores; the same numbers as :meth:`score`."""
+        lines = lines if isinstance(lines, list) else list(lines)
+        bos, eos = bos and self.markers, eos and self.markers
+
+        def run(first: int) -> NDArray[np.float64]:
+            text = "".join([line.replace("\n", " ") + "\n" for line in lines[first : first + _LINES_A_TASK]])
+            data = text.encode("utf-8", "surrogatepass")
+            encoded, bad = self.vocab.encode(data)
+            if bad >= 0:
+                raise TextError(
+                    f"line {first + data.count(10, 0, bad) + 1}: holds <s> or </s>, which plre adds by itself; remove it"
+                )
+            ids = np.concatenate([np.array([BOS], np.int32), encoded[:-1]])
+            if not bos:
+                ids = ids[ids != BOS]
+            return line_scores(probabilities(self, ids), eos=eos)
+
+        parts = parallel(run, range(0, len(lines), _LINES_A_TASK), threads or cpu_count())
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def _sentence(self, sentence: str, bos: bool, eos: bool) -> Scored:
+        data = sentence.replace("\n", " ").encode("utf-8", "surrogatepass")
+        words, bad = self.vocab.encode(data, markers=False)
+        if bad >= 0:
+            raise TextError("the sentence holds <s> or </s>; plre adds them by itself (bos=True, eos=True)")
+        bos, eos = bos and self.markers, eos and self.markers
+        ids = np.empty(len(words) + bos + eos, np.int32)
+        ids[int(bos) : int(bos) + len(words)] = words
+        if bos:
+            ids[0] = BOS
+        if eos:
+            ids[-1] = EOS
+        scored = probabilities(self, ids)
+        return Scored(ids, scored.probs, scored.matched, int(bos))
+
+    # --- texts -------------------------------------------------------------------------------------------------------
+
+    def perplexity(self, text: Source, *, errors: Errors = "strict", threads: int | None = None) -> float:
+        """Perplexity of a text: all words and ``</s>`` counted, unknown words as ``<unk>``."""
+        return self.tally(text, errors=errors, threads=threads).perplexity()
+
+    def tally(
+        self,
+        text: Source,
+        *,
+        skip_markers: bool = False,
+        errors: Errors = "strict",
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> Tally:
+        """Counts and log10 probabilities over a text, from which every kind of perplexity follows."""
+        options = TextOptions(self.markers, skip_markers, errors)
+        return tally_text(
+            self, text, options=options, threads=threads or cpu_count(), progress=progress or Progress()
+        )
+
+    def scored_text(
+        self,
+        text: Source,
+        *,
+        skip_markers: bool = False,
+        errors: Errors = "strict",
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> Iterator[Scored]:
+        """A text piece by piece, with the probability of each position."""
+        options = TextOptions(self.markers, skip_markers, errors)
+        return map_text(
+            self,
+            text,
+            lambda scored: scored,
+            options=options,
+            threads=threads or cpu_count(),
+            progress=progress or Progress(),
+        )
+
+    # --- words -------------------------------------------------------------------------------------------------------
+
+    def prob(self, word: str, context: str | Sequence[str] = ()) -> float:
+        """P(word | context)."""
+        ids = np.append(self._context(context), np.int32(self.vocab[word]))
+        return 0.0 if ids[-1] == BOS else float(probabilities(self, ids).probs[-1])
+
+    def distribution(self, context: str | Sequence[str] = ()) -> NDArray[np.float64]:
+        """P(w | context) for the whole vocabulary, by word id; sums to one. ``<s>`` has probability 0."""
+        ids = self._context(context)
+        grams = np.full((self.order, max(len(ids), 1)), -1, np.int32)
+        kernels.find_grams(self.memory, self.where, self.order, ids, grams)
+        probs = np.empty(len(self.vocab))
+        kernels.spread(self.memory, self.where, self.order, ids, grams, probs)
+        return probs
+
+    def next_words(
+        self, context: str | Sequence[str] = (), k: int = 10, *, special: bool = False
+    ) -> list[tuple[str, float]]:
+        """The ``k`` most probable next words with their probabilities; ``special`` lets ``<unk>`` in."""
+        probs = self.distribution(context)
+        probs[BOS] = -1.0
+        if not special:
+            probs[UNK] = -1.0
+        if not self.markers:
+            probs[EOS] = -1.0
+        k = min(max(k, 0), int((probs >= 0).sum()))
+        best = np.argsort(-probs, kind="stable")[:k]
+        return [(self.vocab.word(int(i)), float(probs[i])) for i in best]
+
+    def sample(
+        self,
+        context: str | Sequence[str] = (),
+        *,
+        max_words: int = 100,
+        temperature: float = 1.0,
+        seed: int | None = None,
+    ) -> str:
+        """A random sentence that goes on from ``context`` (from the start of a sentence if there is none).
+
+        ``temperature`` below 1 prefers likely words, above 1 unlikely ones. ``<unk>`` is never drawn.
+        """
+        if not temperature > 0:
+            raise UsageError(f"temperature must be above 0, not {temperature}")
+        random = np.random.default_rng(seed)
+        start = [word for word in _split(context) if word != "<s>"]
+        history = [*(["<s>"] if self.markers else []), *start]
+        words = list(start)
+        for _ in range(max_words):
+            probs = self.distribution(history)
+            probs[UNK] = 0.0
+            if not self.markers:
+                probs[EOS] = 0.0
+            probs **= 1 / temperature
+            cumulated = np.cumsum(probs)
+            if not cumulated[-1] > 0:
+                break
+            drawn = int(np.searchsorted(cumulated, random.random() * cumulated[-1], side="right"))
+            if drawn == EOS:
+                break
+            words.append(self.vocab.word(drawn))
+            history.append(words[-1])
+        return " ".join(words)
+
+    def neighbours(self, word: str, k: int = 10) -> list[tuple[str, float]]:
+        """Words used like ``word``: their latent classes in the low rank bigram overlap (1 is complete overlap)."""
+        from plre.model.neighbours import nearest
+
+        return nearest(self, word, k)
+
+    def _context(self, context: str | Sequence[str]) -> NDArray[np.int32]:
+        """Ids of as much of the context as the model can use."""
+        words = _split(context)[-(self.order - 1) :] if self.order > 1 else []
+        return np.array([self.vocab[word] for word in words], np.int32)
+
+    # --- states ------------------------------------------------------------------------------------------------------
+
+    def begin_state(self) -> State:
+        """The state at the start of a sentence."""
+        return State((BOS,)) if self.markers and self.order > 1 else State()
+
+    def null_state(self) -> State:
+        """The state that knows nothing of what came before."""
+        return State()
+
+    def advance(self, state: State, word: str) -> tuple[float, State]:
+        """log10 P(word | state), and the state after the word."""
+        ids = np.array([*state.context, self.vocab[word]], np.int32)
+        grams = np.empty((self.order, len(ids)), np.int32)
+        probs = np.empty(len(ids))
+        matched = np.empty(len(ids), np.int8)
+        kernels.find_grams(self.memory, self.where, self.order, ids, grams)
+        kernels.combine(self.memory, self.where, self.order, ids, grams, probs, matched)
+        known = int((grams[: self.order - 1, -1] >= 0).sum())
+        context = tuple(ids[len(ids) - known :].tolist()) if known else ()
+        if ids[-1] == BOS:
+            return -math.inf, State(context)
+        return math.log10(probs[-1]), State(context)
+
+    # --- what is inside ----------------------------------------------------------------------------------------------
+
+    def __contains__(self, word: object) -> bool:
+        return word in self.vocab
+
+    def ngrams(self, n: int) -> Iterator[tuple[tuple[str, ...], float]]:
+        """All n-grams of one order that were seen in training, with P(last word | the others)."""
+        if not 1 <= n <= self.order:
+            raise UsageError(f"the model has orders 1 to {self.order}, not {n}")
+        yield from self._below((), n, 1, 0, len(self.vocab))
+
+    def _below(
+        self, prefix: tuple[str, ...], n: int, depth: int, start: int, stop: int
+    ) -> Iterator[tuple[tuple[str, ...], float]]:
+        for i in range(start, stop):
+            word = i if depth == 1 else int(self.tensors[f"order{depth}.words"][i])
+            gram = (*prefix, self.vocab.word(word))
+            if depth == n:
+                if n > 1 or i != BOS:
+                    yield gram, float(self.tensors[f"order{n}.prob"][i])
+            else:
+                children = self.tensors[f"order{depth + 1}.children"]
+                yield from self._below(gram, n, depth + 1, int(children[i]), int(children[i + 1]))
+
+    def info(self) -> dict[str, Any]:
+        """What the model is, how it was made, and how many bytes each part takes."""
+        sizes: dict[str, int] = {}
+        for name, tensor in self.tensors.items():
+            section = name.split(".")[0]
+            if name.split(".")[1] in ("rank", "left", "left_start", "right", "right_start"):
+                section += ".lowrank"
+            sizes[section] = sizes.get(section, 0) + tensor.nbytes
+        return {
+            **self.metadata,
+            "path": self.path,
+            "vocabulary": len(self.vocab),
+            "ngrams": [self.tensors[f"order{n}.prob"].size for n in range(1, self.order + 1)],
+            "bytes": {section: sizes[section] for section in sorted(sizes)},
+        }
+
+
+def _split(context: str | Sequence[str]) -> list[str]:
+    return context.split() if isinstance(context, str) else list(context)

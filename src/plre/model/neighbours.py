@@ -1,0 +1,49 @@
+"""Words that are used alike, by the latent classes of the low rank bigram."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre.errors import UsageError
+
+if TYPE_CHECKING:
+    from plre.model.lm import LanguageModel
+
+
+def classes(lm: LanguageModel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """P(class | word) of every word, as the word that is predicted and as the word before it.
+
+    The low rank bigram is a sum over classes k of (mass of word w in k) x (share of context h in k), so both are read off
+    its factors. A row of zeros belongs to a word that the factors do not know.
+    """
+    tensors = lm.tensors
+    if "order2.rank" not in tensors:
+        raise UsageError(
+            "neighbours are found by the low rank bigram, which this model does not have; train with --method plre"
+        )
+    rank = int(tensors["order2.rank"][0])
+    predicted = tensors["order2.left"].reshape(-1, rank).astype(np.float64)
+    before = tensors["order2.right"].reshape(-1, rank) * predicted.sum(axis=0)
+    return _rows_to_one(predicted), _rows_to_one(before)
+
+
+def _rows_to_one(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    sums = matrix.sum(axis=1, keepdims=True)
+    return np.divide(matrix, sums, out=np.zeros_like(matrix), where=sums > 0)
+
+
+def nearest(lm: LanguageModel, word: str, k: int) -> list[tuple[str, float]]:
+    """The ``k`` words whose classes overlap most with those of ``word`` (Bhattacharyya coefficient, both roles averaged)."""
+    if word not in lm.vocab:
+        raise UsageError(f"the model does not know the word {word!r}")
+    index = lm.vocab[word]
+    overlap = np.zeros(len(lm.vocab))
+    for profile in classes(lm):
+        root = np.sqrt(profile)
+        overlap += root @ root[index] / 2
+    overlap[[0, 1, 2, index]] = -1.0
+    best = np.argsort(-overlap, kind="stable")[: max(k, 0)]
+    return [(lm.vocab.word(int(i)), float(overlap[i])) for i in best if overlap[i] > 0]

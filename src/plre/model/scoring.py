@@ -1,0 +1,136 @@
+"""Scoring whole texts: blocks are read, encoded and scored side by side, in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre.errors import TextError
+from plre.model import _kernels as kernels
+from plre.progress import Progress
+from plre.text.encode import TextOptions, describe, encode_block, overlapped
+from plre.text.sources import Source, disk_size, expand, is_strings, read_blocks
+from plre.text.vocabulary import BOS, EOS
+
+if TYPE_CHECKING:
+    from plre.model.lm import LanguageModel
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A piece of text with the probability of each position, from ``first`` on (before that is context)."""
+
+    ids: NDArray[np.int32]
+    probs: NDArray[np.float64]
+    matched: NDArray[np.int8]
+    first: int = 0
+
+
+@dataclass
+class Tally:
+    """Sums over a text. ``counts`` and ``logprob10`` are for known words, unknown words, sentence ends."""
+
+    order: int
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
+    logprob10: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    #: How many positions matched an n-gram of order 1, 2, ...
+    hits: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def __post_init__(self) -> None:
+        if not len(self.hits):
+            self.hits = np.zeros(self.order, np.int64)
+
+    def add(self, other: Tally) -> None:
+        """Add another text's sums to this one's."""
+        self.counts += other.counts
+        self.logprob10 += other.logprob10
+        self.hits += other.hits
+
+    def perplexity(self, *, oov: bool = True, eos: bool = True) -> float:
+        """10 to the mean of -log10 P, with or without unknown words and sentence ends."""
+        kinds = [True, oov, eos]
+        tokens = int(self.counts[kinds].sum())
+        return float(10 ** (-self.logprob10[kinds].sum() / tokens)) if tokens else float("nan")
+
+
+def probabilities(lm: LanguageModel, ids: NDArray[np.int32]) -> Scored:
+    """The probability of each position given those before it; ``<s>`` cuts off what is before."""
+    grams = np.empty((lm.order, len(ids)), np.int32)
+    probs = np.empty(len(ids))
+    matched = np.empty(len(ids), np.int8)
+    kernels.find_grams(lm.memory, lm.where, lm.order, ids, grams)
+    kernels.combine(lm.memory, lm.where, lm.order, ids, grams, probs, matched)
+    return Scored(ids, probs, matched)
+
+
+def map_text(
+    lm: LanguageModel,
+    source: Source,
+    each: Callable[[Scored], R],
+    *,
+    options: TextOptions,
+    threads: int,
+    progress: Progress,
+) -> Iterator[R]:
+    """``each`` of the scored pieces of a text, in order."""
+    total = None
+    if not is_strings(source):
+        paths = expand(source)
+        total = disk_size(paths) if isinstance(paths, list) else None
+    blocks = read_blocks(source, stream=not options.markers, errors=options.errors)
+
+    def encode(block: object) -> NDArray[np.int32]:
+        return encode_block(lm.vocab, block, options)  # type: ignore[arg-type]
+
+    def encode_and_score(block: object) -> R:
+        # Newlines gave `</s> <s>`; put the first `<s>` in front and leave out the last.
+        ids = np.empty(len(encoded := encode(block)), np.int32)
+        ids[0] = BOS
+        ids[1:] = encoded[:-1]
+        return each(probabilities(lm, ids))
+
+    with progress.stage("scoring", total, "B") as advance:
+        if options.markers:
+            for block, result in overlapped(encode_and_score, blocks, threads):
+                yield result
+                advance(block.read)
+            return
+        context = np.empty(0, np.int32)
+        for block, encoded in overlapped(encode, blocks, threads):
+            scored = probabilities(lm, np.concatenate([context, encoded]))
+            yield each(Scored(scored.ids, scored.probs, scored.matched, len(context)))
+            context = scored.ids[max(0, len(scored.ids) - lm.order + 1) :].copy()
+            advance(block.read)
+
+
+def tally_text(
+    lm: LanguageModel, source: Source, *, options: TextOptions, threads: int, progress: Progress
+) -> Tally:
+    """The sums of a whole text."""
+
+    def each(scored: Scored) -> Tally:
+        part = Tally(lm.order)
+        kernels.tally(
+            scored.ids, scored.probs, scored.matched, scored.first, part.counts, part.logprob10, part.hits
+        )
+        return part
+
+    whole = Tally(lm.order)
+    for part in map_text(lm, source, each, options=options, threads=threads, progress=progress):
+        whole.add(part)
+    if not whole.counts.sum():
+        raise TextError(f"{describe(source)}: holds no words; there is nothing to score")
+    return whole
+
+
+def line_scores(scored: Scored, *, eos: bool) -> NDArray[np.float64]:
+    """log10 probability of each sentence of a piece of text with markers, with or without its ``</s>``."""
+    scores = np.empty(int((scored.ids == EOS).sum()))
+    kernels.score_lines(scored.ids, scored.probs, eos, scores)
+    return scores

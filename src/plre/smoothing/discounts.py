@@ -1,0 +1,109 @@
+"""How much is taken from each count and given to what was not seen (method.md 3).
+
+A discount is a function of the count. Good-Turing's estimates come from the counts of counts; data too small or too odd
+for them gets a fallback instead of an abort, and one warning.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre.errors import PlreWarning
+
+DiscountKind = Literal["kn", "mkn"]
+
+
+class Discount(Protocol):
+    """D(c): what is taken from a count c; D(0) = 0 and 0 < D(c) < c."""
+
+    def __call__(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The discount of every count."""
+        ...
+
+
+@dataclass(frozen=True)
+class Steps:
+    """One discount for counts of 1, one for 2, one for 3 and more; Kneser-Ney's three are equal.
+
+    >>> Steps(0.5, 1.0, 1.5)(np.array([0, 1, 2, 3, 9])).tolist()
+    [0.0, 0.5, 1.0, 1.5, 1.5]
+    """
+
+    one: float
+    two: float
+    three: float
+
+    def __call__(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The discount of every count."""
+        return np.array([0.0, self.one, self.two, self.three])[np.minimum(counts, 3)]
+
+
+@dataclass(frozen=True)
+class Proportional:
+    """A fixed share of every count: Jelinek-Mercer as a discount (method.md 5)."""
+
+    share: float
+
+    def __call__(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The discount of every count."""
+        return self.share * counts
+
+
+#: Used where Good-Turing has nothing to go by (KenLM's --discount_fallback has the same numbers for modified ones).
+FALLBACK: dict[DiscountKind, Steps] = {"kn": Steps(0.5, 0.5, 0.5), "mkn": Steps(0.5, 1.0, 1.5)}
+
+
+def counts_of_counts(counts: NDArray[np.int32]) -> list[int]:
+    """How many n-grams were seen exactly 1, 2, 3 and 4 times."""
+    return [int(n) for n in np.bincount(np.minimum(counts, 5), minlength=6)[1:5]]
+
+
+def good_turing(n: Sequence[int], kind: DiscountKind) -> Steps | None:
+    """The discounts that counts of counts ask for, or None where they make no sense.
+
+    >>> good_turing([4, 2, 1, 1], "kn")
+    Steps(one=0.5, two=0.5, three=0.5)
+    """
+    n1, n2, n3, n4 = n
+    if not (n1 and n2):
+        return None
+    y = n1 / (n1 + 2 * n2)
+    if kind == "kn":
+        return Steps(y, y, y)
+    if not n3:
+        return None
+    steps = Steps(1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
+    sensible = 0 < steps.one < 1 and 0 < steps.two < 2 and 0 < steps.three < 3
+    return steps if sensible else None
+
+
+def estimate(counts: Sequence[NDArray[np.int32]], kinds: Sequence[DiscountKind]) -> list[Steps]:
+    """A discount for each order (lowest first); warns once if some had to fall back."""
+    discounts = []
+    fallen = []
+    for order, (table, kind) in enumerate(zip(counts, kinds, strict=True), 1):
+        steps = good_turing(counts_of_counts(table), kind)
+        if steps is None:
+            fallen.append(order)
+            steps = FALLBACK[kind]
+        discounts.append(steps)
+    if fallen:
+        used = ", ".join(sorted({_show(FALLBACK[kinds[order - 1]]) for order in fallen}))
+        warnings.warn(
+            f"too little or too regular text to estimate discounts for order {', '.join(map(str, fallen))}; "
+            f"using the fixed values {used}",
+            PlreWarning,
+            stacklevel=2,
+        )
+    return discounts
+
+
+def _show(steps: Steps) -> str:
+    values = (steps.one, steps.two, steps.three)
+    return f"{values[0]:g}" if len(set(values)) == 1 else "/".join(f"{v:g}" for v in values)

@@ -1,0 +1,169 @@
+"""Text to ids: the one pass over the training text, and the same for text that a model is asked about."""
+
+from __future__ import annotations
+
+import queue
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre.errors import TextError, UsageError
+from plre.progress import Progress
+from plre.text import _kernels as kernels
+from plre.text.sources import Block, Errors, Source, disk_size, expand, read_blocks
+from plre.text.vocabulary import BOS, EOS, SPECIAL, UNK, Vocabulary, VocabularyBuilder, merge
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How text is read; a model remembers ``markers`` and applies it to what it is asked about."""
+
+    markers: bool = True
+    skip_markers: bool = False
+    errors: Errors = "strict"
+
+    def __post_init__(self) -> None:
+        if self.errors not in ("strict", "replace"):
+            raise UsageError(f"errors must be 'strict' or 'replace', not {self.errors!r}")
+
+
+@dataclass(frozen=True)
+class EncodedText:
+    """A text as ids. With markers each sentence is ``<s> words </s>``; without, the text is one stream of words."""
+
+    ids: NDArray[np.int32]
+    vocab: Vocabulary
+    markers: bool
+    sentences: int
+    unknown: int
+
+    @property
+    def words(self) -> int:
+        """Words of the text, sentence markers not counted."""
+        return len(self.ids) - 2 * self.sentences
+
+
+def encode_training_text(
+    source: Source,
+    *,
+    min_count: int = 2,
+    vocab: Vocabulary | None = None,
+    options: TextOptions | None = None,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> EncodedText:
+    """Read the text once, choose the vocabulary, and give the text as ids.
+
+    The vocabulary is ``vocab`` if given, else every word seen at least ``min_count`` times.
+    """
+    options = options or TextOptions()
+    progress = progress or Progress()
+    if min_count < 1:
+        raise UsageError(f"min_count must be at least 1, not {min_count}")
+    expanded = expand(source)
+    total = disk_size(expanded) if isinstance(expanded, list) else None
+    paths: Source = [Path(path) for path in expanded] if isinstance(expanded, list) else expanded
+
+    builders: queue.SimpleQueue[VocabularyBuilder] = queue.SimpleQueue()
+    everyone = [VocabularyBuilder() for _ in range(max(threads, 1))] if vocab is None else []
+    for builder in everyone:
+        builders.put(builder)
+
+    def encode_one(block: Block) -> tuple[int, NDArray[np.int32]]:
+        if vocab is not None:
+            return 0, encode_block(vocab, block, options)
+        builder = builders.get()
+        try:
+            ids, bad = builder.learn(block.data, skip_markers=options.skip_markers, markers=options.markers)
+        finally:
+            builders.put(builder)
+        _refuse_marker(block, bad)
+        return everyone.index(builder), ids.copy()
+
+    pieces: list[tuple[int, NDArray[np.int32]]] = []
+    with progress.stage("reading text", total, "B") as advance:
+        blocks = read_blocks(paths, stream=not options.markers, errors=options.errors)
+        for block, piece in overlapped(encode_one, blocks, threads):
+            pieces.append(piece)
+            advance(block.read)
+
+        if vocab is None:
+            vocab, numbers, _ = merge(everyone, min_count)
+            for owner, ids in pieces:
+                kernels.renumber(ids, numbers[owner])
+    # Each newline gave `</s> <s>`: the first `<s>` is missing, and the last one is too many.
+    lead = np.array([BOS], np.int32) if options.markers else np.empty(0, np.int32)
+    ids = np.concatenate([lead, *(ids for _, ids in pieces)])
+    if options.markers:
+        ids = ids[:-1]
+    text = EncodedText(
+        ids, vocab, options.markers, int((ids == EOS).sum()), int((ids == UNK).sum())
+    )
+    if not text.words:
+        raise TextError(f"{describe(source)}: holds no words; there is nothing to train on")
+    if len(ids) >= 2**31 - 64:
+        raise TextError(f"{describe(source)}: more than 2^31 words; train on a part of it")
+    return text
+
+
+def describe(source: Source) -> str:
+    """A short name of a source for messages."""
+    if isinstance(source, str):
+        return source
+    if hasattr(source, "__fspath__"):
+        return str(source)
+    if isinstance(source, list | tuple) and source and hasattr(source[0], "__fspath__"):
+        return ", ".join(map(str, source[:3])) + (", ..." if len(source) > 3 else "")
+    return "the text"
+
+
+def overlapped(
+    function: Callable[[Block], R], blocks: Iterator[Block], threads: int
+) -> Iterator[tuple[Block, R]]:
+    """Apply ``function`` to blocks on several threads while the next are being read; results in order."""
+    if threads <= 1:
+        for block in blocks:
+            yield block, function(block)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[tuple[Block, Future[R]]] = deque()
+        for block in blocks:
+            waiting.append((block, pool.submit(function, block)))
+            if len(waiting) > 2 * threads:
+                done, future = waiting.popleft()
+                yield done, future.result()
+        for done, future in waiting:
+            yield done, future.result()
+
+
+def encode_block(vocab: Vocabulary, block: Block, options: TextOptions) -> NDArray[np.int32]:
+    """The ids of one block under a fixed vocabulary; a sentence marker in the text is an error."""
+    ids, bad = vocab.encode(block.data, skip_markers=options.skip_markers, markers=options.markers)
+    _refuse_marker(block, bad)
+    return ids
+
+
+def _refuse_marker(block: Block, bad: int) -> None:
+    if bad >= 0:
+        word = block.data[bad : bad + 4].split()[0].decode()
+        raise TextError(
+            f"{block.locate(bad)}: the text holds {word}, which marks the ends of sentences and is added by plre itself; "
+            "--skip-markers (skip_markers=True) treats it as white space"
+        )
+
+
+def read_vocabulary(path: str, errors: Errors = "strict") -> Vocabulary:
+    """The words listed in a file, separated by white space, in their order there."""
+    words = [word.decode() for block in read_blocks(path, errors=errors) for word in block.data.split()]
+    vocab = Vocabulary.from_words(words)
+    if len(vocab) <= len(SPECIAL):
+        raise TextError(f"{path}: lists no words; it should hold one word a line")
+    return vocab

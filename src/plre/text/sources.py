@@ -1,0 +1,234 @@
+"""Where text comes from: files, globs, standard input, strings; plain or compressed; in blocks of whole lines."""
+
+from __future__ import annotations
+
+import bz2
+import glob
+import gzip
+import io
+import lzma
+import os
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from plre.errors import TextError, UsageError
+
+#: A path or glob, ``"-"`` for standard input; or an iterable of ``Path`` (files) or of ``str`` (sentences).
+Source = str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]]
+Errors = Literal["strict", "replace"]
+
+BLOCK_BYTES = 1 << 22
+_SPACES = b" \t\n\r\v\f"
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of text that ends between two lines (or, in a stream, between two words)."""
+
+    data: bytes
+    name: str
+    line: int
+    #: How far this block moved in the file on disk, for progress.
+    read: int
+
+    def locate(self, position: int) -> str:
+        """``file:line`` of a byte of this block."""
+        return f"{self.name}:{self.line + self.data.count(10, 0, position)}"
+
+
+def is_strings(source: Source) -> bool:
+    """Whether the source is an iterable rather than one path."""
+    return not isinstance(source, str | os.PathLike)
+
+
+def expand(source: Source) -> list[str] | Iterator[str]:
+    """The paths that a source names, or its sentences as an iterator."""
+    if isinstance(source, str | os.PathLike):
+        return _expand_path(os.fspath(source))
+    items = iter(source)
+    first = next(items, None)
+    if first is None:
+        return iter(())
+    rest = chain([first], items)
+    if isinstance(first, os.PathLike):
+        return [path for item in rest for path in _expand_path(os.fspath(item))]
+    return (_as_line(item) for item in rest)
+
+
+def _as_line(item: object) -> str:
+    if not isinstance(item, str):
+        raise UsageError(
+            f"text must be a path, or an iterable of strings or of pathlib.Path; it has a {type(item).__name__}"
+        )
+    return item
+
+
+def _expand_path(path: str) -> list[str]:
+    if path == "-" or os.path.exists(path):
+        if os.path.isdir(path):
+            raise TextError(f"{path}: is a directory; name its files, for example '{path}/*.txt'")
+        return [path]
+    found = sorted(glob.glob(path, recursive=True))
+    if not found:
+        if glob.has_magic(path):
+            raise TextError(f"{path}: no file matches this pattern")
+        hint = "" if Path(path).parent.exists() else f" (there is no directory {Path(path).parent})"
+        raise TextError(f"{path}: no such file{hint}")
+    return [name for name in found if not os.path.isdir(name)]
+
+
+def disk_size(paths: list[str]) -> int | None:
+    """Bytes on disk of all files, or None where standard input is among them."""
+    if "-" in paths:
+        return None
+    return sum(os.path.getsize(path) for path in paths)
+
+
+def read_blocks(source: Source, *, stream: bool = False, errors: Errors = "strict") -> Iterator[Block]:
+    """Valid UTF-8 blocks of about 4 MB that end with a newline.
+
+    With ``stream`` a block may end at any white space, so that a file of one huge line needs no more memory.
+    """
+    expanded = expand(source)
+    raw = chain.from_iterable(map(_file_blocks_cut(stream), expanded)) if isinstance(expanded, list) else (
+        _string_blocks(expanded)
+    )  # fmt: skip
+    for block in raw:
+        yield _valid(block, errors)
+
+
+def _file_blocks_cut(stream: bool) -> Any:
+    return lambda path: _file_blocks(path, _SPACES if stream else b"\n")
+
+
+def _file_blocks(path: str, cuts: bytes) -> Iterator[Block]:
+    name = "<stdin>" if path == "-" else path
+    line = 1
+    position = 0
+    tail: list[bytes] = []
+    try:
+        with _open(path) as (raw, text):
+            first = True
+            while True:
+                data = text.read(BLOCK_BYTES)
+                if first:
+                    data = data.removeprefix(_BOM)
+                    first = False
+                if not data:
+                    break
+                cut = max(data.rfind(cuts[i : i + 1]) for i in range(len(cuts))) + 1
+                if not cut:
+                    tail.append(data)
+                    continue
+                body = b"".join((*tail, data[:cut]))
+                tail = [data[cut:]]
+                here = raw.tell() if path != "-" else position + len(body)
+                yield Block(body, name, line, here - position)
+                line += body.count(b"\n")
+                position = here
+    except PermissionError:
+        raise TextError(f"{name}: no permission to read it") from None
+    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile, *_zstd_errors()) as error:
+        raise TextError(f"{name}:{line}: compressed data is broken or cut off ({error}); fetch it again") from None
+    except OSError as error:
+        raise TextError(f"{name}:{line}: cannot be read ({error.strerror or error})") from None
+    last = b"".join(tail)
+    if last:
+        yield Block(last + b"\n", name, line, len(last))
+
+
+class _open:  # noqa: N801 - reads as the function it replaces
+    """A file opened by what its first bytes say it is: the raw file (for progress) and its text."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> tuple[IO[bytes], IO[bytes]]:
+        if self.path == "-":
+            raw: Any = io.BufferedReader(sys.stdin.buffer)  # type: ignore[type-var]
+        else:
+            raw = open(self.path, "rb")
+        self.raw = raw
+        return raw, decompressed(raw, raw.peek(8)[:8])
+
+    def __exit__(self, *exc: object) -> None:
+        if self.path == "-":
+            self.raw.detach()
+        else:
+            self.raw.close()
+
+
+def decompressed(raw: IO[bytes], first: bytes) -> IO[bytes]:
+    """The text in a file whose first bytes are ``first``: gz, bz2, xz, zst or plain."""
+    if first.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(fileobj=raw)
+    if first.startswith(b"BZh"):
+        return bz2.BZ2File(raw)
+    if first.startswith(b"\xfd7zXZ\x00"):
+        return lzma.LZMAFile(raw)
+    if first.startswith(b"\x28\xb5\x2f\xfd"):
+        opened: IO[bytes] = _zstd().ZstdFile(raw)
+        return opened
+    return raw
+
+
+def _zstd() -> Any:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd
+
+
+def _zstd_errors() -> tuple[type[Exception], ...]:
+    try:
+        return (_zstd().ZstdError,)
+    except ImportError:
+        return ()
+
+
+def _string_blocks(lines: Iterator[str]) -> Iterator[Block]:
+    """Sentences given as strings; a newline inside one is white space, so that one string is one sentence."""
+    parts: list[bytes] = []
+    size = 0
+    first = number = 1
+    for number, item in enumerate(lines, 1):
+        line = _as_line(item)
+        parts.append(line.replace("\n", " ").encode("utf-8", "surrogatepass"))
+        size += len(line) + 1
+        if size > BLOCK_BYTES:
+            yield Block(b"\n".join((*parts, b"")), "<strings>", first, size)
+            parts, size, first = [], 0, number + 1
+    if parts:
+        yield Block(b"\n".join((*parts, b"")), "<strings>", first, size)
+
+
+def _valid(block: Block, errors: Errors) -> Block:
+    """The block, checked: UTF-8 without NUL, or made so."""
+    data = block.data
+    nul = data.find(b"\0")
+    if nul < 0 and data.isascii():
+        return block
+    if errors == "replace":
+        data = data.decode("utf-8", "replace").replace("\0", " ").encode()
+        return Block(data, block.name, block.line, block.read)
+    if nul >= 0:
+        raise TextError(
+            f"{block.locate(nul)}: a NUL byte: this looks like binary data or UTF-16 "
+            "(convert it with: iconv -f UTF-16 -t UTF-8); --errors replace makes it white space"
+        )
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        bad = data[error.start : error.end].hex(" ")
+        raise TextError(
+            f"{block.locate(error.start)}: not valid UTF-8 (byte {bad}); convert the file "
+            "(for example: iconv -f LATIN1 -t UTF-8), or go on with --errors replace"
+        ) from None
+    return block

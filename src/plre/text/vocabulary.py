@@ -1,0 +1,189 @@
+"""The words a model knows, as flat arrays that can live in a memory-mapped file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre.text import _kernels as kernels
+from plre.text._kernels import BOS, EOS, UNK
+
+SPECIAL = ("<unk>", "<s>", "</s>")
+
+__all__ = ["BOS", "EOS", "SPECIAL", "UNK", "Vocabulary"]
+
+
+class Vocabulary:
+    """Words and their ids. Ids 0, 1, 2 are ``<unk>``, ``<s>``, ``</s>``; other words come by falling frequency.
+
+    >>> vocab = Vocabulary.from_words(["the", "cat"])
+    >>> vocab["cat"], vocab["dog"], vocab.word(3), len(vocab)
+    (4, 0, 'the', 5)
+    """
+
+    def __init__(self, arena: NDArray[np.uint8], starts: NDArray[np.int32], slots: NDArray[np.int32]) -> None:
+        self.arena = arena
+        self.starts = starts
+        self.slots = slots
+
+    @classmethod
+    def from_arena(cls, arena: NDArray[np.uint8], starts: NDArray[np.int32]) -> Vocabulary:
+        """Index words that lie end to end in ``arena``; the first three are the special ones."""
+        n = len(starts) - 1
+        hashes = np.empty(n, np.uint64)
+        kernels.hash_words(arena, starts, hashes)
+        slots = np.empty(2 * table_size(n), np.int32)
+        kernels.fill_slots(slots, hashes, n)
+        return cls(arena, starts, slots)
+
+    @classmethod
+    def from_words(cls, words: Iterable[str]) -> Vocabulary:
+        """The special words, then ``words`` in the order given, each once."""
+        encoded = [word.encode() for word in dict.fromkeys((*SPECIAL, *words))]
+        starts = np.zeros(len(encoded) + 1, np.int32)
+        starts[1:] = np.cumsum([len(word) for word in encoded])
+        return cls.from_arena(np.frombuffer(b"".join(encoded), np.uint8).copy(), starts)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __iter__(self) -> Iterator[str]:
+        return (self.word(i) for i in range(len(self)))
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and self._find(word) >= 0
+
+    def __getitem__(self, word: str) -> int:
+        """The id of a word; 0 (``<unk>``) for one that is not known."""
+        return max(self._find(word), UNK)
+
+    def word(self, index: int) -> str:
+        """The word with this id."""
+        if not 0 <= index < len(self):
+            raise IndexError(f"no word has the id {index}: the vocabulary has {len(self)} words")
+        return self.arena[self.starts[index] : self.starts[index + 1]].tobytes().decode()
+
+    def _find(self, word: str) -> int:
+        data = np.frombuffer(word.encode("utf-8", "surrogatepass"), np.uint8).copy()
+        h = kernels.hash_bytes(data, 0, len(data))
+        # A Python integer carries the hash back into the next kernel with the type it came with.
+        slot = kernels.find_slot(self.slots, self.starts, self.arena, data, 0, len(data), np.uint64(h))
+        return int(self.slots[2 * slot + 1])
+
+    def encode(
+        self, data: bytes, *, skip_markers: bool = False, markers: bool = True
+    ) -> tuple[NDArray[np.int32], int]:
+        """The ids of all words in ``data`` and the byte position of a stray ``<s>`` or ``</s>``, or -1.
+
+        With ``markers``, each newline gives the two ids ``</s> <s>``.
+        """
+        block = as_bytes_array(data)
+        ids = np.empty(2 * len(block) + 2, np.int32)
+        n, bad = kernels.encode_block(self.slots, self.starts, self.arena, block, skip_markers, markers, ids)
+        return ids[:n], bad
+
+
+def as_bytes_array(data: bytes) -> NDArray[np.uint8]:
+    """The bytes as a writable array: numba would compile every kernel a second time for a read-only one."""
+    return np.frombuffer(bytearray(data), np.uint8)
+
+
+def table_size(words: int) -> int:
+    """Slots of a hash table for this many words: a power of two, at least half of it free."""
+    return 1 << max(3, (2 * words - 1).bit_length())
+
+
+def resize(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """A longer copy of ``array``; what is new is zero."""
+    longer = np.zeros(size, array.dtype)
+    longer[: len(array)] = array
+    return longer
+
+
+class VocabularyBuilder:
+    """A vocabulary that grows while text is read. Not shared between threads: each has its own, merged at the end."""
+
+    def __init__(self) -> None:
+        special = Vocabulary.from_words([])
+        self.slots = np.full(2 * 4096, -1, np.int32)
+        self.hashes = np.zeros(2048, np.uint64)
+        self.starts = np.zeros(2049, np.int64)
+        self.counts = np.zeros(2048, np.int64)
+        self.arena = resize(special.arena, 1 << 16)
+        self.starts[:4] = special.starts
+        kernels.hash_words(special.arena, special.starts, self.hashes)
+        kernels.fill_slots(self.slots, self.hashes, 3)
+        self.sizes = np.array([3])
+
+    def __len__(self) -> int:
+        return int(self.sizes[0])
+
+    def learn(self, data: bytes, *, skip_markers: bool, markers: bool) -> tuple[NDArray[np.int32], int]:
+        """As :meth:`Vocabulary.encode`, with this builder's own ids, adding and counting the words."""
+        block = as_bytes_array(data)
+        ids = np.empty(2 * len(block) + 2, np.int32)
+        used = int(self.starts[len(self)])
+        if used + len(block) > len(self.arena):
+            self.arena = resize(self.arena, 2 * (used + len(block)))
+        n = at = 0
+        while True:
+            written, at, bad = kernels.learn_block(
+                self.slots, self.hashes, self.starts, self.arena, self.counts, self.sizes,
+                block, at, skip_markers, markers, ids[n:],
+            )  # fmt: skip
+            n += written
+            if bad >= 0 or at == len(block):
+                return ids[:n], bad
+            self._grow()
+
+    def _grow(self) -> None:
+        words = 2 * len(self.hashes)
+        self.hashes = resize(self.hashes, words)
+        self.starts = resize(self.starts, words + 1)
+        self.counts = resize(self.counts, words)
+        self.slots = np.empty(4 * words, np.int32)
+        kernels.fill_slots(self.slots, self.hashes, len(self))
+
+
+def merge(
+    builders: list[VocabularyBuilder], min_count: int
+) -> tuple[Vocabulary, list[NDArray[np.int32]], NDArray[np.int64]]:
+    """One vocabulary from several builders, the new id of each builder's words, and the words' counts.
+
+    Words seen less than ``min_count`` times become ``<unk>``. Ids fall with frequency and ties fall by the hash, so the
+    result does not depend on how the text was shared out among the builders.
+    """
+    hashes = np.concatenate([b.hashes[: len(b)] for b in builders])
+    lengths = np.concatenate([np.diff(b.starts[: len(b) + 1]) for b in builders])
+    counts = np.concatenate([b.counts[: len(b)] for b in builders])
+    arena = np.concatenate([b.arena[: b.starts[len(b)]] for b in builders])
+    starts = np.zeros(len(hashes) + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+
+    # The same word has the same hash and the same length in every builder.
+    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+    total = np.bincount(group, weights=counts).astype(np.int64)
+    special = group[:3]
+    kept = total >= min_count
+    kept[special] = False
+    words = np.flatnonzero(kept)
+    words = words[np.lexsort((hashes[first[words]], -total[words]))]
+    order = np.concatenate([special, words])
+
+    number = np.full(len(first), UNK, np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    frequency = total[order]
+    frequency[UNK] = total.sum() - frequency[1:].sum()
+
+    picked = first[order]
+    new_arena = np.empty(int(lengths[picked].sum()), np.uint8)
+    new_starts = np.empty(len(order) + 1, np.int32)
+    kernels.reorder_words(arena, starts, picked, new_arena, new_starts)
+    vocab = Vocabulary.from_arena(new_arena, new_starts)
+
+    ends = np.cumsum([len(b) for b in builders])
+    numbers = [number[group[end - len(b) : end]] for b, end in zip(builders, ends, strict=True)]
+    return vocab, numbers, frequency
