@@ -76,7 +76,7 @@ class Builder:
             counts = self._counts(n)
             parts = []
             name = f"factorising order {n}"
-            with self.progress.stage(name, len(rungs), "rungs") as advance:
+            with self.progress.stage(name, len(rungs), "") as advance:
                 for number, (rung, layer) in enumerate(zip(rungs, layers[1:], strict=True)):
                     parts.append(
                         factorise(
@@ -86,9 +86,9 @@ class Builder:
                             stopping=self.recipe.stopping(n),
                             seed=self.recipe.seed + 1000 * n + number,
                             threads=self.threads,
+                            advance=advance,
                         )
                     )
-                    advance(1)
             self._factors[key] = stack(blocks, parts)
         return self._factors[key]
 

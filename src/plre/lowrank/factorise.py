@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from plre._jit import parallel
 from plre.lowrank import _kernels as kernels
 from plre.lowrank.blocks import Blocks, Factors
+from plre.progress import Advance
 
 #: A block with more work than this (non-zeros times rank) is shared among threads; others go to one thread each.
 _LARGE = 8_000_000
@@ -52,10 +53,12 @@ def factorise(
     stopping: Stopping | None = None,
     seed: int = 0,
     threads: int = 1,
+    advance: Advance | None = None,
 ) -> Factors:
     """Factors of every block. Row sums and column sums are kept to rounding, converged or not.
 
     Rank 1 has a closed form; higher ranks are found by EM from a random start, always finishing with a joint step.
+    ``advance`` is told how much of the work (which is 1 in all) was done.
     """
     stopping = stopping or Stopping()
     factors = Factors.empty(blocks, rank)
@@ -73,7 +76,7 @@ def factorise(
         right_start = np.concatenate([[0], np.cumsum(np.diff(packed.column_start) * packed.rank)])
         left = np.empty(int(left_start[-1]), np.float32)
         right = np.empty(int(right_start[-1]), np.float32)
-        _run(packed, left, left_start, right, right_start, stopping, seed, threads)
+        _run(packed, left, left_start, right, right_start, stopping, seed, threads, advance or (lambda share: None))
         _unpack(packed, chosen, left, left_start, right, right_start, factors)
     return factors
 
@@ -115,6 +118,7 @@ def _run(
     stopping: Stopping,
     seed: int,
     threads: int,
+    advance: Advance,
 ) -> None:
     """Fill ``left`` and ``right``: large blocks one by one with all threads, small ones shared out."""
     seeds = np.random.SeedSequence(seed).generate_state(len(p.rank), np.uint64)
@@ -124,7 +128,8 @@ def _run(
     for b in np.flatnonzero(work > _LARGE):
         u = left[left_start[b] : left_start[b + 1]]
         v = right[right_start[b] : right_start[b + 1]]
-        _large(p, int(b), u, v, ratios, seeds[b], stopping, threads)
+        share = float(work[b] / work.sum())
+        _large(p, int(b), u, v, ratios, seeds[b], stopping, threads, lambda part, share=share: advance(part * share))
 
     small = np.flatnonzero(work <= _LARGE)
     small = small[np.argsort(-work[small], kind="stable")]
@@ -136,6 +141,7 @@ def _run(
             p.entry_start, p.rows, p.values, p.row_entry_start, p.row_columns, p.row_entries,
             ratios, left, right, stopping.steps, _CHECK_EVERY, stopping.tolerance,
         )  # fmt: skip
+        advance(float(work[group].sum() / work.sum()))
 
     parallel(run, groups, threads)
 
@@ -149,6 +155,7 @@ def _large(
     seed: np.uint64,
     stopping: Stopping,
     threads: int,
+    advance: Advance,
 ) -> None:
     """All steps for one block, each step shared among threads."""
     rank = int(p.rank[b])
@@ -187,14 +194,18 @@ def _large(
             return likelihood
 
         before = -np.inf
-        for number in range(1, stopping.steps):
-            check = number % _CHECK_EVERY == 0
+        done = 0
+        while done < stopping.steps - 1:
+            done += 1
+            check = done % _CHECK_EVERY == 0
             likelihood = step(np.float32, check)
+            advance(1 / stopping.steps)
             if check:
                 if likelihood - before < stopping.tolerance * _CHECK_EVERY * abs(likelihood):
                     break
                 before = likelihood
         step(np.float64, False)
+        advance(1 - done / stopping.steps)
 
 
 def _cut(starts: NDArray[np.int64], first: int, last: int) -> list[tuple[int, int]]:

@@ -16,7 +16,7 @@ from plre._jit import cpu_count, parallel
 from plre.errors import ModelFileError, PlreError, TextError, UsageError
 from plre.model import _kernels as kernels
 from plre.model import file, layout
-from plre.model.scoring import Scored, Tally, line_scores, map_text, probabilities, tally_text
+from plre.model.scoring import Scored, Tally, line_ids, line_scores, map_text, probabilities, tally_text
 from plre.model.state import State
 from plre.progress import Progress
 from plre.text.encode import TextOptions
@@ -100,13 +100,13 @@ class LanguageModel:
     def score(self, sentence: str, bos: bool = True, eos: bool = True) -> float:
         """log10 probability of a sentence: from ``<s>`` (``bos``) and to ``</s>`` (``eos``) unless told otherwise."""
         scored = self._sentence(sentence, bos, eos)
-        return math.fsum(math.log10(p) for p in scored.probs[scored.first :])
+        return math.fsum(_log10(p) for p in scored.probs[scored.first :])
 
     def full_scores(self, sentence: str, bos: bool = True, eos: bool = True) -> Iterator[tuple[float, int, bool]]:
         """For each word (and ``</s>``): its log10 probability, the order of the n-gram matched, and whether it is unknown."""
         scored = self._sentence(sentence, bos, eos)
         for i in range(scored.first, len(scored.ids)):
-            yield math.log10(scored.probs[i]), int(scored.matched[i]), bool(scored.ids[i] == UNK)
+            yield _log10(scored.probs[i]), int(scored.matched[i]), bool(scored.ids[i] == UNK)
 
     def score_lines(
         self, lines: Iterable[str], bos: bool = True, eos: bool = True, *, threads: int | None = None
@@ -123,10 +123,7 @@ class LanguageModel:
                 raise TextError(
                     f"line {first + data.count(10, 0, bad) + 1}: holds <s> or </s>, which plre adds by itself; remove it"
                 )
-            ids = np.concatenate([np.array([BOS], np.int32), encoded[:-1]])
-            if not bos:
-                ids = ids[ids != BOS]
-            return line_scores(probabilities(self, ids), eos=eos)
+            return line_scores(probabilities(self, line_ids(encoded, bos)), eos=eos)
 
         parts = parallel(run, range(0, len(lines), _LINES_A_TASK), threads or cpu_count())
         return np.concatenate(parts) if parts else np.empty(0)
@@ -167,7 +164,7 @@ class LanguageModel:
             self, text, options=options, threads=threads or cpu_count(), progress=progress or Progress()
         )
 
-    def scored_text(
+    def score_text(
         self,
         text: Source,
         *,
@@ -175,16 +172,32 @@ class LanguageModel:
         errors: Errors = "strict",
         threads: int | None = None,
         progress: Progress | None = None,
+    ) -> Iterator[NDArray[np.float64]]:
+        """log10 probability of each line of a text of any size, in pieces of some thousand lines."""
+        options = TextOptions(self.markers, skip_markers, errors)
+        return map_text(
+            self,
+            text,
+            lambda scored: line_scores(scored, eos=self.markers),
+            by_line=True,
+            options=options,
+            threads=threads or cpu_count(),
+            progress=progress or Progress(),
+        )
+
+    def scored_words(
+        self, text: Source, *, skip_markers: bool = False, errors: Errors = "strict", threads: int | None = None
     ) -> Iterator[Scored]:
-        """A text piece by piece, with the probability of each position."""
+        """A text in pieces, with the probability of each word and the order of the n-gram that matched."""
         options = TextOptions(self.markers, skip_markers, errors)
         return map_text(
             self,
             text,
             lambda scored: scored,
+            by_line=self.markers,
             options=options,
             threads=threads or cpu_count(),
-            progress=progress or Progress(),
+            progress=Progress(),
         )
 
     # --- words -------------------------------------------------------------------------------------------------------
@@ -281,10 +294,17 @@ class LanguageModel:
         kernels.find_grams(self.memory, self.where, self.order, ids, grams)
         kernels.combine(self.memory, self.where, self.order, ids, grams, probs, matched)
         known = int((grams[: self.order - 1, -1] >= 0).sum())
-        context = tuple(ids[len(ids) - known :].tolist()) if known else ()
+        while known and not self._continues(known, int(grams[known - 1, -1])):
+            known -= 1
+        context = tuple(ids[len(ids) - known :].tolist())
         if ids[-1] == BOS:
             return -math.inf, State(context)
-        return math.log10(probs[-1]), State(context)
+        return _log10(probs[-1]), State(context)
+
+    def _continues(self, n: int, gram: int) -> bool:
+        """Whether anything was seen after this n-gram; if not, it says no more than its suffix."""
+        children = self.tensors[f"order{n + 1}.children"]
+        return bool(children[gram + 1] > children[gram])
 
     # --- what is inside ----------------------------------------------------------------------------------------------
 
@@ -325,6 +345,10 @@ class LanguageModel:
             "ngrams": [self.tensors[f"order{n}.prob"].size for n in range(1, self.order + 1)],
             "bytes": {section: sizes[section] for section in sorted(sizes)},
         }
+
+
+def _log10(p: float) -> float:
+    return math.log10(p) if p > 0 else -math.inf
 
 
 def _split(context: str | Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from plre.errors import TextError
 from plre.model import _kernels as kernels
 from plre.progress import Progress
 from plre.text.encode import TextOptions, describe, encode_block, overlapped
-from plre.text.sources import Source, disk_size, expand, is_strings, read_blocks
+from plre.text.sources import Block, Source, disk_size, expand, is_strings, read_blocks
 from plre.text.vocabulary import BOS, EOS
 
 if TYPE_CHECKING:
@@ -69,42 +69,52 @@ def probabilities(lm: LanguageModel, ids: NDArray[np.int32]) -> Scored:
     return Scored(ids, probs, matched)
 
 
+def line_ids(encoded: NDArray[np.int32], bos: bool) -> NDArray[np.int32]:
+    """Whole lines as a model sees them. Newlines gave ``</s> <s>``: the first ``<s>`` is missing, the last is too many.
+
+    Without ``bos`` sentences start from nothing: ``</s>`` is never a context, so nothing reaches over it.
+    """
+    if not bos:
+        return encoded[encoded != BOS]
+    ids = np.empty(len(encoded), np.int32)
+    ids[:1] = BOS
+    ids[1:] = encoded[:-1]
+    return ids
+
+
 def map_text(
     lm: LanguageModel,
     source: Source,
     each: Callable[[Scored], R],
     *,
+    by_line: bool,
     options: TextOptions,
     threads: int,
     progress: Progress,
 ) -> Iterator[R]:
-    """``each`` of the scored pieces of a text, in order."""
+    """``each`` of the scored pieces of a text, in order: pieces of whole lines, or of one stream of words."""
     total = None
     if not is_strings(source):
         paths = expand(source)
         total = disk_size(paths) if isinstance(paths, list) else None
-    blocks = read_blocks(source, stream=not options.markers, errors=options.errors)
+    blocks = read_blocks(source, stream=not by_line, errors=options.errors)
 
-    def encode(block: object) -> NDArray[np.int32]:
-        return encode_block(lm.vocab, block, options)  # type: ignore[arg-type]
+    def encode(block: Block) -> NDArray[np.int32]:
+        return encode_block(lm.vocab, block, replace(options, markers=by_line))
 
-    def encode_and_score(block: object) -> R:
-        # Newlines gave `</s> <s>`; put the first `<s>` in front and leave out the last.
-        ids = np.empty(len(encoded := encode(block)), np.int32)
-        ids[0] = BOS
-        ids[1:] = encoded[:-1]
-        return each(probabilities(lm, ids))
+    def score_block(block: Block) -> R:
+        return each(probabilities(lm, line_ids(encode(block), lm.markers)))
 
     with progress.stage("scoring", total, "B") as advance:
-        if options.markers:
-            for block, result in overlapped(encode_and_score, blocks, threads):
+        if by_line:
+            for block, result in overlapped(score_block, blocks, threads):
                 yield result
                 advance(block.read)
             return
         context = np.empty(0, np.int32)
         for block, encoded in overlapped(encode, blocks, threads):
             scored = probabilities(lm, np.concatenate([context, encoded]))
-            yield each(Scored(scored.ids, scored.probs, scored.matched, len(context)))
+            yield each(replace(scored, first=len(context)))
             context = scored.ids[max(0, len(scored.ids) - lm.order + 1) :].copy()
             advance(block.read)
 
@@ -122,7 +132,7 @@ def tally_text(
         return part
 
     whole = Tally(lm.order)
-    for part in map_text(lm, source, each, options=options, threads=threads, progress=progress):
+    for part in map_text(lm, source, each, by_line=lm.markers, options=options, threads=threads, progress=progress):
         whole.add(part)
     if not whole.counts.sum():
         raise TextError(f"{describe(source)}: holds no words; there is nothing to score")

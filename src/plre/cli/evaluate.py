@@ -1,0 +1,79 @@
+"""``plre eval`` and ``plre score``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from plre.cli.options import model_argument, run_options, text_options
+
+
+@click.command("eval", short_help="Perplexity of a text, every way of counting it.")
+@model_argument
+@click.argument("texts", nargs=-1, required=True, metavar="TEXT...")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["text", "json", "tsv", "kenlm", "srilm"]),
+    default="text",
+    show_default=True,
+    help="Of the report; kenlm and srilm print what those tools print.",
+)
+@click.option("--words", is_flag=True, help="Also every word: sentence, word, log10 probability, order matched.")
+@text_options
+@run_options
+def evaluate(
+    model: str,
+    texts: tuple[str, ...],
+    style: str,
+    words: bool,
+    errors: Any,
+    skip_markers: bool,
+    threads: int | None,
+    quiet: bool,
+) -> None:
+    """Report how well MODEL predicts TEXT: perplexity with and without unknown words and sentence ends."""
+    from plre.cli.console import make_progress
+    from plre.evaluate.report import evaluate as run
+    from plre.evaluate.report import render
+    from plre.evaluate.words import word_lines
+    from plre.model.lm import LanguageModel
+    from plre.text.sources import expand
+
+    progress = make_progress(quiet)
+    lm = LanguageModel.load(model)
+    paths = [Path(path) for text in texts for path in expand(text)]
+    reports = []
+    for path in paths:
+        if words:
+            for line in word_lines(lm, path, style, skip_markers=skip_markers, errors=errors, threads=threads):
+                print(line)
+            if str(path) == "-":
+                return
+        reports.append(
+            run(lm, path, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress)
+        )
+    print(render(reports, style))
+
+
+@click.command(short_help="log10 probability of each line.")
+@model_argument
+@click.argument("text", default="-", metavar="[TEXT]")
+@text_options
+@run_options
+def score(
+    model: str, text: str, errors: Any, skip_markers: bool, threads: int | None, quiet: bool
+) -> None:
+    """Print the log10 probability of each line of TEXT (standard input if none is given), in the same order."""
+    from plre.cli.console import make_progress
+    from plre.model.lm import LanguageModel
+
+    progress = make_progress(quiet or text == "-")
+    lm = LanguageModel.load(model)
+    for scores in lm.score_text(
+        text, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress
+    ):
+        sys.stdout.write("".join([f"{x:.6f}\n" for x in scores.tolist()]))

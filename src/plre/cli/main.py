@@ -1,0 +1,82 @@
+"""The command ``plre``: finds the subcommand, and turns errors into one clear line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from plre._version import __version__
+from plre.cli.ask import info, neighbours, next_words, sample
+from plre.cli.demo import demo
+from plre.cli.evaluate import evaluate, score
+from plre.cli.train import train
+from plre.errors import PlreError, UsageError
+
+DONE, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+class InOrder(click.Group):
+    """Lists commands in the order in which a newcomer meets them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """As they were added."""
+        return list(self.commands)
+
+
+@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="plre")
+def cli() -> None:
+    """N-gram language models with Power Low Rank Ensembles: better than Kneser-Ney, from plain text.
+
+    \b
+    See it work:            plre demo
+    Train on your text:     plre train corpus.txt -o model.plre
+    How good is it:         plre eval model.plre test.txt
+    Ask it:                 plre next model.plre the cat
+
+    TEXT is a file, a pattern such as 'news/*.gz', or - for standard input; one sentence a line, words
+    separated by white space; plain, gz, bz2, xz or zst. 'plre COMMAND --help' tells more.
+    """
+
+
+for command in (demo, train, evaluate, score, next_words, sample, neighbours, info):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Run, and leave with 0 (done), 1 (bad data) or 2 (bad usage)."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """The exit code of a command line."""
+    from plre.cli.console import say, show_warnings_plainly
+
+    show_warnings_plainly()
+    try:
+        cli.main(arguments, prog_name="plre", standalone_mode=False)
+        sys.stdout.flush()
+        return DONE
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return BAD_USAGE
+    except (KeyboardInterrupt, click.Abort):
+        say("\nstopped; nothing was written")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader (such as head) has had enough; keep the interpreter from complaining at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except UsageError as error:
+        say(f"error: {error}")
+        return BAD_USAGE
+    except PlreError as error:
+        say(f"error: {error}")
+        return BAD_DATA
+    except MemoryError:
+        say("error: not enough memory for this; use less text, a lower order, or a higher --min-count")
+        return BAD_DATA

@@ -1,0 +1,103 @@
+"""``plre train``."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from plre.cli.options import as_paths, run_options, text_options
+from plre.errors import UsageError
+
+
+@click.command(short_help="Train a model on text.")
+@click.argument("texts", nargs=-1, required=True, metavar="TEXT...")
+@click.option("-o", "--output", type=click.Path(), required=True, help="Where the model goes.")
+@click.option("-n", "--order", type=int, default=3, show_default=True, help="Length of the longest n-gram.")
+@click.option(
+    "--method",
+    type=click.Choice(["plre", "mkn", "kn", "abs"]),
+    default="plre",
+    show_default=True,
+    help="PLRE, or a baseline: modified Kneser-Ney, Kneser-Ney, absolute discounting (all interpolated).",
+)
+@click.option("--preset", type=click.Choice(["paper"]), help="Settings of plre.  [default: paper]")
+@click.option("--dev", metavar="TEXT", help="Held-out text on which the ranks are chosen.")
+@click.option(
+    "--min-count", type=int, default=2, show_default=True, help="Words seen less often become <unk>."
+)
+@click.option("--vocab", type=click.Path(), metavar="FILE", help="Words to know, instead of --min-count.")
+@click.option(
+    "--rung",
+    "rungs",
+    multiple=True,
+    metavar="ORDER:POWER:RANK",
+    help="A low rank layer, instead of a preset; may be repeated. RANK is a number, or a fraction of the smaller side.",
+)
+@click.option("--no-markers", is_flag=True, help="The text is one stream: no sentence starts and ends.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts: same seed, same model.")
+@text_options
+@run_options
+def train(
+    texts: tuple[str, ...],
+    output: str,
+    order: int,
+    method: str,
+    preset: str | None,
+    dev: str | None,
+    min_count: int,
+    vocab: str | None,
+    rungs: tuple[str, ...],
+    no_markers: bool,
+    seed: int,
+    errors: Any,
+    skip_markers: bool,
+    threads: int | None,
+    quiet: bool,
+) -> None:
+    """Train a model on TEXT (files, patterns, or - for standard input) and write it to one file.
+
+    \b
+    plre train corpus.txt -o model.plre
+    plre train 'news/*.zst' --dev dev.txt --order 4 -o model.plre
+    plre train corpus.txt --method mkn -o baseline.plre
+    """
+    from plre.cli.console import make_progress, say
+    from plre.training import train as run
+
+    directory = Path(output).absolute().parent
+    if not directory.is_dir():
+        raise UsageError(f"{output}: there is no directory {directory}; make it first")
+    if os.path.isdir(output):
+        raise UsageError(f"{output}: is a directory; give a file name, for example {output}/model.plre")
+    start = time.perf_counter()
+    progress = make_progress(quiet)
+    lm = run(
+        as_paths(texts),
+        order=order,
+        method=method,
+        preset=preset,
+        dev=None if dev is None else Path(dev),
+        min_count=min_count,
+        vocab=vocab,
+        markers=not no_markers,
+        skip_markers=skip_markers,
+        errors=errors,
+        rungs=rungs or None,
+        seed=seed,
+        threads=threads,
+        progress=progress,
+    )
+    with progress.stage("writing"):
+        lm.save(output)
+    if not quiet:
+        info = lm.info()
+        ngrams = " + ".join(f"{n:,}" for n in info["ngrams"])
+        size = sum(info["bytes"].values()) / 1e6
+        say(
+            f"{output}: {lm.metadata['method']}, order {lm.order}, {ngrams} n-grams, {size:.1f} MB, "
+            f"{time.perf_counter() - start:.1f} s"
+        )

@@ -1,0 +1,189 @@
+"""A perplexity that says what it is: every way of counting, labelled, with a signature of how it came about."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from plre._version import __version__
+from plre.model.lm import LanguageModel
+from plre.model.scoring import Tally
+from plre.progress import Progress
+from plre.text.encode import describe
+from plre.text.sources import Errors, Source
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a model makes of a text. ``tokens`` are all words and, if the model has them, sentence ends."""
+
+    name: str
+    tally: Tally
+    seconds: float
+    signature: str
+
+    @property
+    def words(self) -> int:
+        """Words, unknown ones included, sentence ends not."""
+        return int(self.tally.counts[:2].sum())
+
+    @property
+    def oov(self) -> int:
+        """Words that the model does not know."""
+        return int(self.tally.counts[1])
+
+    @property
+    def sentences(self) -> int:
+        """Sentence ends that were predicted."""
+        return int(self.tally.counts[2])
+
+    @property
+    def tokens(self) -> int:
+        """Everything that was predicted."""
+        return int(self.tally.counts.sum())
+
+    @property
+    def logprob10(self) -> float:
+        """Base 10 logarithm of the whole text's probability."""
+        return float(self.tally.logprob10.sum())
+
+    @property
+    def perplexity(self) -> float:
+        """All tokens, ``</s>`` counted, unknown words as ``<unk>``."""
+        return self.tally.perplexity()
+
+    @property
+    def perplexity_excluding_oov(self) -> float:
+        """Without unknown words."""
+        return self.tally.perplexity(oov=False)
+
+    @property
+    def perplexity_excluding_eos(self) -> float:
+        """Without ``</s>``."""
+        return self.tally.perplexity(eos=False)
+
+    @property
+    def perplexity_excluding_both(self) -> float:
+        """Without unknown words and ``</s>``."""
+        return self.tally.perplexity(oov=False, eos=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All numbers, by the names that the JSON format has."""
+        return {
+            "text": self.name,
+            "perplexity": self.perplexity,
+            "perplexity_excluding_oov": self.perplexity_excluding_oov,
+            "perplexity_excluding_eos": self.perplexity_excluding_eos,
+            "perplexity_excluding_oov_and_eos": self.perplexity_excluding_both,
+            "tokens": self.tokens,
+            "words": self.words,
+            "sentences": self.sentences,
+            "oov": self.oov,
+            "logprob10": self.logprob10,
+            "matched": {str(n): int(hits) for n, hits in enumerate(self.tally.hits, 1)},
+            "seconds": self.seconds,
+            "signature": self.signature,
+        }
+
+    def __str__(self) -> str:
+        share = self.oov / self.words if self.words else 0.0
+        matched = "  ".join(
+            f"{n}: {hits / self.tokens:.1%}" for n, hits in enumerate(self.tally.hits, 1) if self.tokens
+        )
+        return "\n".join(
+            [
+                f"{self.name}",
+                f"  perplexity                     {self.perplexity:>12.3f}   all words and </s>, OOV as <unk>",
+                f"    excluding OOV                {self.perplexity_excluding_oov:>12.3f}",
+                f"    excluding </s>               {self.perplexity_excluding_eos:>12.3f}",
+                f"    excluding OOV and </s>       {self.perplexity_excluding_both:>12.3f}",
+                f"  words                          {self.words:>12,}",
+                f"  sentences (</s>)               {self.sentences:>12,}",
+                f"  OOV                            {self.oov:>12,}   {share:.2%} of words",
+                f"  log10 probability              {self.logprob10:>12,.1f}",
+                f"  longest n-gram matched           {matched}",
+                f"  time                           {self.seconds:>11.2f}s   {self.tokens / max(self.seconds, 1e-9):,.0f} tokens/s",
+                f"  signature  {self.signature}",
+            ]
+        )
+
+
+def signature(lm: LanguageModel) -> str:
+    """How a number was computed, short enough to stand below a table."""
+    about = lm.metadata
+    method = about["method"] + (f"/{about['preset']}" if about.get("preset") else "")
+    parts = {
+        "plre": __version__,
+        "method": method,
+        "order": lm.order,
+        "vocab": len(lm.vocab),
+        "min_count": about.get("min_count") or "list",
+        "oov": "unk",
+        "eos": "counted" if lm.markers else "none",
+        "seed": about.get("seed"),
+        "model": about["digest"],
+    }
+    return "|".join(f"{key}:{value}" for key, value in parts.items())
+
+
+def evaluate(
+    lm: LanguageModel,
+    text: Source,
+    *,
+    name: str | None = None,
+    skip_markers: bool = False,
+    errors: Errors = "strict",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Score a text and report on it."""
+    start = time.perf_counter()
+    tally = lm.tally(text, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress)
+    return Report(name or describe(text), tally, time.perf_counter() - start, signature(lm))
+
+
+def total(reports: list[Report]) -> Report:
+    """All texts as one."""
+    whole = Tally(reports[0].tally.order)
+    for report in reports:
+        whole.add(report.tally)
+    return Report(
+        f"all {len(reports)} texts", whole, sum(report.seconds for report in reports), reports[0].signature
+    )
+
+
+def render(reports: list[Report], style: str) -> str:
+    """The reports in one of the formats of ``plre eval``: text, json, tsv, kenlm or srilm."""
+    whole = reports[0] if len(reports) == 1 else total(reports)
+    if style == "json":
+        data = whole.as_dict()
+        if len(reports) > 1:
+            data["texts"] = [report.as_dict() for report in reports]
+        return json.dumps(data, indent=2, ensure_ascii=False)
+    rows = reports if len(reports) == 1 else [*reports, whole]
+    if style == "tsv":
+        table = [{key: value for key, value in row.as_dict().items() if key != "matched"} for row in rows]
+        return "\n".join(["\t".join(table[0]), *("\t".join(map(str, row.values())) for row in table)])
+    if style == "kenlm":
+        return (
+            f"Perplexity including OOVs:\t{whole.perplexity}\n"
+            f"Perplexity excluding OOVs:\t{whole.perplexity_excluding_oov}\n"
+            f"OOVs:\t{whole.oov}\nTokens:\t{whole.tokens}"
+        )
+    if style == "srilm":
+        return "\n".join(_srilm(row) for row in rows)
+    return "\n\n".join(str(row) for row in rows)
+
+
+def _srilm(report: Report) -> str:
+    """SRILM's two lines: unknown words are left out of the probability, ppl1 leaves out ``</s>`` from the number of tokens."""
+    logprob = float(report.tally.logprob10[[0, 2]].sum())
+    known = report.words - report.oov
+    ppl = report.perplexity_excluding_oov
+    ppl1 = 10 ** (-logprob / known) if known else float("nan")
+    return (
+        f"file {report.name}: {report.sentences} sentences, {report.words} words, {report.oov} OOVs\n"
+        f"0 zeroprobs, logprob= {logprob:.7g} ppl= {ppl:.7g} ppl1= {ppl1:.7g}"
+    )
