@@ -15,7 +15,7 @@ from plre.errors import ModelFileError, PlreError, PlreWarning, TextError, Usage
 
 if TYPE_CHECKING:
     from plre.ensemble.recipe import Rung
-    from plre.evaluate.report import Report, evaluate
+    from plre.evaluation.report import Report, evaluate
     from plre.lowrank.blocks import Rank
     from plre.model.lm import LanguageModel
     from plre.model.state import State
@@ -30,11 +30,11 @@ _LAZY = {
     "LanguageModel": "plre.model.lm",
     "Progress": "plre.progress",
     "Rank": "plre.lowrank.blocks",
-    "Report": "plre.evaluate.report",
+    "Report": "plre.evaluation.report",
     "Rung": "plre.ensemble.recipe",
     "State": "plre.model.state",
     "Vocabulary": "plre.text.vocabulary",
-    "evaluate": "plre.evaluate.report",
+    "evaluate": "plre.evaluation.report",
     "train": "plre.training",
 }
 

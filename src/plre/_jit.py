@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, TypeVar
 
+import numpy as np
 from numba import njit
 from numba.core import event
+from numpy.typing import NDArray
 
-F = TypeVar("F", bound=Callable[..., Any])
+Kernel = Callable[..., Any]
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -22,15 +25,15 @@ R = TypeVar("R")
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
-def kernel(function: F) -> F:
+def kernel(function: Kernel) -> Kernel:
     """Compile with exact, left-to-right floating point."""
-    compiled: F = njit(cache=True, nogil=True, error_model="numpy")(function)
+    compiled: Any = njit(cache=True, nogil=True, error_model="numpy")(function)
     return compiled
 
 
-def fast_kernel(function: F) -> F:
+def fast_kernel(function: Kernel) -> Kernel:
     """Compile with sums that may be reordered (and therefore vectorised)."""
-    compiled: F = njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)(function)
+    compiled: Any = njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)(function)
     return compiled
 
 
@@ -50,7 +53,18 @@ def parallel(function: Callable[[T], R], tasks: Iterable[T], threads: int) -> li
         return list(pool.map(function, items))
 
 
-class _OnCompile(event.Listener):  # type: ignore[misc]
+def even_ranges(starts: NDArray[Any], first: int, last: int, pieces: int) -> list[tuple[int, int]]:
+    """Ranges that cover ``first`` to ``last`` with about equally many entries each; ``starts`` says where those start.
+
+    The pieces do not depend on the number of threads, so neither does anything that is summed up piece by piece.
+    """
+    wanted = np.linspace(starts[first], starts[last], pieces + 1)
+    bounds = first + np.searchsorted(starts[first:last], wanted)
+    bounds[0], bounds[-1] = first, last
+    return list(pairwise(np.unique(bounds).tolist()))
+
+
+class _OnCompile(event.Listener):
     def __init__(self, say: Callable[[], None]) -> None:
         self.say = say
         self.said = False
@@ -65,5 +79,6 @@ class _OnCompile(event.Listener):  # type: ignore[misc]
 
 
 def announce_compilation(say: Callable[[], None]) -> None:
-    """Call ``say`` once, when the first kernel of this process has to be compiled (not when it comes from the cache)."""
-    event.register("numba:compile", _OnCompile(say))
+    """Call ``say`` once, when the first kernel of this process has to be compiled (none comes from the cache)."""
+    register: Any = event.register
+    register("numba:compile", _OnCompile(say))

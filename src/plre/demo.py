@@ -1,4 +1,4 @@
-"""The whole story on text that every machine has: the documentation inside Python itself and inside our dependencies."""
+"""The whole story on text that every machine has: the documentation inside Python and our dependencies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from plre.evaluate.report import Report, evaluate
+from plre.evaluation.report import Report, evaluate
 from plre.model.lm import LanguageModel
 from plre.progress import Progress
 from plre.training import train
@@ -125,6 +125,6 @@ def contest(splits: Splits, *, order: int, threads: int | None, progress: Progre
         ("PLRE", {"method": "plre", "dev": splits.dev}),
     ):
         start = time.perf_counter()
-        lm = train(splits.train, order=order, threads=threads, progress=progress, **options)  # type: ignore[arg-type]
+        lm = train(splits.train, order=order, threads=threads, progress=progress, **options)
         seconds = time.perf_counter() - start
         yield Contender(name, lm, seconds, evaluate(lm, splits.dev), evaluate(lm, splits.test))

@@ -87,7 +87,7 @@ def sample(
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def info(model: str, style: str) -> None:
     """Describe MODEL: how it was trained, its n-grams, discounts, low rank layers, and bytes by part."""
-    from plre.evaluate.describe import describe_model
+    from plre.evaluation.describe import describe_model
     from plre.model.lm import LanguageModel
 
     lm = LanguageModel.load(model)

@@ -11,7 +11,14 @@ _WORDS = ("array", "returns", "string", "faster")
 
 
 @click.command(short_help="See it work, on text that is already on this machine.")
-@click.option("-n", "--order", type=click.IntRange(2), default=3, show_default=True, help="Length of the longest n-gram.")
+@click.option(
+    "-n",
+    "--order",
+    type=click.IntRange(2),
+    default=3,
+    show_default=True,
+    help="Length of the longest n-gram.",
+)
 @click.option("-o", "--output", type=click.Path(), help="Keep the PLRE model in this file.")
 @run_options
 def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> None:
@@ -27,12 +34,13 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
     splits = collect(progress)
     sizes = [sum(len(line.split()) for line in part) for part in (splits.train, splits.dev, splits.test)]
     console.print(
-        f"\nText: the documentation inside Python and plre's dependencies, {splits.words_read:,} words; without repeated\n"
-        f"sentences {sizes[0]:,} words to train on, {sizes[1]:,} held out for choosing ranks, {sizes[2]:,} to test on.\n"
+        f"\nText: the documentation inside Python and plre's dependencies, {splits.words_read:,} words.\n"
+        f"Without repeated sentences: {sizes[0]:,} words to train on, {sizes[1]:,} to choose ranks on,\n"
+        f"{sizes[2]:,} to test on; split by module.\n"
     )
-    table = Table(title=f"Order {order}: the lower the perplexity, the better", title_justify="left")
+    table = Table(title=f"Perplexity, order {order} (lower is better)", title_justify="left")
     table.add_column("method")
-    for heading in ("dev", "test", "against modified KN", "training", "model"):
+    for heading in ("dev", "test", "gain", "training", "model"):
         table.add_column(heading, justify="right")
     contenders = []
     for contender in contest(splits, order=order, threads=threads, progress=progress):
@@ -45,13 +53,13 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
             c.name,
             f"{c.dev.perplexity:.2f}",
             f"{c.test.perplexity:.2f}",
-            f"{c.test.perplexity / reference - 1:+.1%}",
+            f"{1 - c.test.perplexity / reference:+.1%}",
             f"{c.seconds:.1f} s",
             f"{size:.1f} MB",
         )
     console.print(table)
     best = contenders[-1]
-    console.print("The time of PLRE includes trying nine combinations of ranks on the dev text.\n")
+    console.print("gain: over modified Kneser-Ney on test. PLRE's training tries nine combinations of ranks on dev.\n")
 
     console.print("What comes next?")
     for context in _CONTEXTS:
@@ -67,4 +75,4 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
         best.lm.save(output)
         console.print(f"\nThe PLRE model is in {output}. Ask it:  plre next {output} return the")
     else:
-        console.print("\nNow your own text:  plre train corpus.txt -o model.plre && plre eval model.plre test.txt")
+        console.print("\nNow your own text:  plre train corpus.txt -o model.plre")

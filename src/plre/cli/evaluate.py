@@ -37,9 +37,9 @@ def evaluate(
 ) -> None:
     """Report how well MODEL predicts TEXT: perplexity with and without unknown words and sentence ends."""
     from plre.cli.console import make_progress
-    from plre.evaluate.report import evaluate as run
-    from plre.evaluate.report import render
-    from plre.evaluate.words import word_lines
+    from plre.evaluation.report import evaluate as run
+    from plre.evaluation.report import render
+    from plre.evaluation.words import word_lines
     from plre.model.lm import LanguageModel
     from plre.text.sources import expand
 
@@ -53,9 +53,7 @@ def evaluate(
                 print(line)
             if str(path) == "-":
                 return
-        reports.append(
-            run(lm, path, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress)
-        )
+        reports.append(run(lm, path, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress))
     print(render(reports, style))
 
 
@@ -64,16 +62,12 @@ def evaluate(
 @click.argument("text", default="-", metavar="[TEXT]")
 @text_options
 @run_options
-def score(
-    model: str, text: str, errors: Any, skip_markers: bool, threads: int | None, quiet: bool
-) -> None:
+def score(model: str, text: str, errors: Any, skip_markers: bool, threads: int | None, quiet: bool) -> None:
     """Print the log10 probability of each line of TEXT (standard input if none is given), in the same order."""
     from plre.cli.console import make_progress
     from plre.model.lm import LanguageModel
 
     progress = make_progress(quiet or text == "-")
     lm = LanguageModel.load(model)
-    for scores in lm.score_text(
-        text, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress
-    ):
+    for scores in lm.score_text(text, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress):
         sys.stdout.write("".join([f"{x:.6f}\n" for x in scores.tolist()]))

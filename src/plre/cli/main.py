@@ -56,7 +56,8 @@ def run(arguments: list[str]) -> int:
 
     show_warnings_plainly()
     try:
-        cli.main(arguments, prog_name="plre", standalone_mode=False)
+        with cli.make_context("plre", arguments) as context:
+            cli.invoke(context)
         sys.stdout.flush()
         return DONE
     except click.exceptions.Exit as stop:

@@ -26,9 +26,7 @@ from plre.errors import UsageError
 )
 @click.option("--preset", type=click.Choice(["paper"]), help="Settings of plre.  [default: paper]")
 @click.option("--dev", metavar="TEXT", help="Held-out text on which the ranks are chosen.")
-@click.option(
-    "--min-count", type=int, default=2, show_default=True, help="Words seen less often become <unk>."
-)
+@click.option("--min-count", type=int, default=2, show_default=True, help="Words seen less often become <unk>.")
 @click.option("--vocab", type=click.Path(), metavar="FILE", help="Words to know, instead of --min-count.")
 @click.option(
     "--rung",

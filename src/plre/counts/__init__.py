@@ -1,0 +1,1 @@
+"""N-gram counting and adjusted counts."""

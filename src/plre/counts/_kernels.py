@@ -8,7 +8,7 @@ from plre._jit import kernel
 
 
 @kernel
-def sort_positions(ids, words, order):  # type: ignore[no-untyped-def]
+def sort_positions(ids, words, order):
     """Positions of the text by their word (a counting sort, stable)."""
     starts = np.zeros(words + 1, np.int64)
     for i in range(len(ids)):
@@ -22,7 +22,7 @@ def sort_positions(ids, words, order):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def group_positions(ids, grams, contexts, by_word, start_of_sentence, ends, sorted_positions):  # type: ignore[no-untyped-def]
+def group_positions(ids, grams, contexts, by_word, start_of_sentence, ends, sorted_positions):
     """Positions of one order's n-grams, sorted by context and, within one, by word.
 
     ``grams[i]`` is the (n-1)-gram that ends at position i, or -1. ``ends[h]`` becomes the end of context h's positions.
@@ -49,7 +49,7 @@ def group_positions(ids, grams, contexts, by_word, start_of_sentence, ends, sort
 
 
 @kernel
-def number_ngrams(ids, grams, contexts, sorted_positions, ends, children, words, suffixes, counts, next_grams):  # type: ignore[no-untyped-def]
+def number_ngrams(ids, grams, contexts, sorted_positions, ends, children, words, suffixes, counts, next_grams):
     """Number the n-grams in sorted order; write their word, suffix and count, and each position's n-gram."""
     next_grams[:] = -1
     n = 0
@@ -73,7 +73,7 @@ def number_ngrams(ids, grams, contexts, sorted_positions, ends, children, words,
 
 
 @kernel
-def count_predecessors(suffixes, raw, adjusted):  # type: ignore[no-untyped-def]
+def count_predecessors(suffixes, raw, adjusted):
     """Distinct words seen before each n-gram; an n-gram that nothing precedes keeps its raw count."""
     adjusted[:] = 0
     for i in range(len(suffixes)):

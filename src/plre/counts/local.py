@@ -51,9 +51,7 @@ def _refine(
     children = np.empty(contexts + 1, np.int32)
     words, suffixes, raw = (np.empty(total, np.int32) for _ in range(3))
     next_grams = np.empty(len(ids), np.int32)
-    size = kernels.number_ngrams(
-        ids, grams, contexts, positions, ends, children, words, suffixes, raw, next_grams
-    )
+    size = kernels.number_ngrams(ids, grams, contexts, positions, ends, children, words, suffixes, raw, next_grams)
     words, suffixes, raw = words[:size].copy(), suffixes[:size].copy(), raw[:size].copy()
     return NgramTable(n, words, children, suffixes, raw, raw), next_grams
 

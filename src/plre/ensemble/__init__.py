@@ -1,0 +1,1 @@
+"""The ladder: from counts and a recipe to a model."""

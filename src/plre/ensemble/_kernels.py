@@ -9,7 +9,7 @@ from plre.model._kernels import dot
 
 
 @kernel
-def context_weights(first, last, children, counts, remains, totals, backoff):  # type: ignore[no-untyped-def]
+def context_weights(first, last, children, counts, remains, totals, backoff):
     """For contexts ``first`` to ``last``: C(h), and G(h) / C(h). An unseen context passes on everything."""
     for h in range(first, last):
         total = 0.0
@@ -22,7 +22,7 @@ def context_weights(first, last, children, counts, remains, totals, backoff):  #
 
 
 @kernel
-def scale_contexts(first, last, right_start, totals, right):  # type: ignore[no-untyped-def]
+def scale_contexts(first, last, right_start, totals, right):
     """Divide each context's factors by C(h), which turns counts into probabilities."""
     for h in range(first, last):
         if totals[h] > 0:
@@ -31,7 +31,7 @@ def scale_contexts(first, last, right_start, totals, right):  # type: ignore[no-
 
 
 @kernel
-def add_layers(first, last, children, counts, suffixes, kept, totals, backoff, lower, prob):  # type: ignore[no-untyped-def]
+def add_layers(first, last, children, counts, suffixes, kept, totals, backoff, lower, prob):
     """P(w | h) of the n-grams of contexts ``first`` to ``last``, without low rank layers."""
     for h in range(first, last):
         for e in range(children[h], children[h + 1]):
@@ -39,7 +39,7 @@ def add_layers(first, last, children, counts, suffixes, kept, totals, backoff, l
 
 
 @kernel
-def add_low_rank(  # type: ignore[no-untyped-def]
+def add_low_rank(
     first, last, children, suffixes, slices, slice_start, rank, factors, left_start, right_base, right_start, prob
 ):  # fmt: skip
     """Add the low rank layers. ``factors`` is left and right end to end; the right ones start at ``right_base``."""

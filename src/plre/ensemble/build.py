@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import parallel
-from plre.counts.ngrams import Counts, NgramTable
+from plre._jit import even_ranges, parallel
+from plre.counts.ngrams import Counts
 from plre.ensemble import _kernels as kernels
 from plre.ensemble.ladder import split
 from plre.ensemble.recipe import Recipe, Rung
@@ -110,9 +110,7 @@ class Builder:
                 "order": recipe.order,
                 "markers": self.counts.markers,
                 **recipe.describe(),
-                "discounts": [
-                    [d.one, d.two, d.three] if isinstance(d, Steps) else repr(d) for d in self.discounts
-                ],
+                "discounts": [[d.one, d.two, d.three] if isinstance(d, Steps) else repr(d) for d in self.discounts],
                 **(metadata or {}),
             }
             return LanguageModel.from_tensors(about, tensors)
@@ -140,7 +138,7 @@ class Builder:
         backoff = np.empty(contexts, np.float32)
         prob = np.empty(len(table), np.float32)
         lower = tensors[f"order{n - 1}.prob"]
-        ranges = _ranges(table)
+        ranges = even_ranges(table.children, 0, contexts, _RANGES)
 
         def run(function: Callable[..., None], *arguments: Any) -> None:
             parallel(lambda piece: function(*piece, *arguments), ranges, self.threads)
@@ -164,12 +162,3 @@ class Builder:
         tensors[f"order{n}.words"] = table.words
         tensors[f"order{n}.children"] = table.children
         tensors[f"order{n}.prob"] = prob
-
-
-def _ranges(table: NgramTable) -> list[tuple[int, int]]:
-    """Ranges of contexts with about equally many n-grams each."""
-    wanted = np.linspace(0, len(table), _RANGES + 1)
-    bounds = np.searchsorted(table.children[:-1], wanted)
-    bounds[0], bounds[-1] = 0, len(table.children) - 1
-    edges = np.unique(bounds).tolist()
-    return list(zip(edges[:-1], edges[1:], strict=True))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
+from typing import cast
 
 from plre.ensemble.build import Builder
 from plre.ensemble.recipe import Recipe
 from plre.progress import Progress
-from plre.text.sources import Errors, Source
+from plre.text.sources import Errors, Source, is_strings
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,8 @@ def choose_fractions(
     recipe = builder.recipe
     grids = recipe.grids
     trials: list[Trial] = []
-    if not isinstance(dev, str) and not hasattr(dev, "__fspath__"):
-        dev = list(dev)  # type: ignore[arg-type]
+    if is_strings(dev):
+        dev = cast(list[str], list(cast(Iterable[str], dev)))  # it is read more than once
     for combination in product(*grids.values()):
         fractions = dict(zip(grids, combination, strict=True))
         lm = builder.build(recipe=recipe.with_fractions(fractions))

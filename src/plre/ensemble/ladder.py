@@ -11,6 +11,7 @@ lower order. For one power of 1/2 (the paper's setting) f_1 is sqrt(D) sqrt(c), 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,5 +32,5 @@ def split(
     c = counts.astype(np.float64)
     d = discount(counts)
     bounds = [c, *(c**power * d ** (1 - power) for power in powers), d]
-    layers = [upper - lower for upper, lower in zip(bounds[:-1], bounds[1:], strict=True)]
+    layers = [upper - lower for upper, lower in pairwise(bounds)]
     return layers, d

@@ -1,7 +1,7 @@
 """What to build: methods and presets, as data.
 
-A recipe says for each order which counts and discounts are used and which low rank rungs stand between this order and the
-next lower one. Kneser-Ney and its relatives are recipes without rungs.
+A recipe says for each order which counts and discounts are used and which low rank rungs stand between this order and
+the next lower one. Kneser-Ney and its relatives are recipes without rungs.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from plre.errors import UsageError
 from plre.lowrank.blocks import Rank
 from plre.lowrank.factorise import Stopping
 from plre.smoothing.discounts import DiscountKind
+
+#: When EM stops: the authors' settings for the bigram matrix and for the slices of higher orders.
+_BIGRAM_STOPPING = Stopping(steps=100, tolerance=1e-5)
+_SLICE_STOPPING = Stopping(steps=40, tolerance=1e-5)
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,8 @@ class Recipe:
     #: Fractions to choose from on held-out text, for the orders of ``rungs`` named here.
     grids: dict[int, tuple[float, ...]] = field(default_factory=dict)
     #: EM on the bigram matrix, and on the slices of higher orders.
-    bigram_stopping: Stopping = Stopping(steps=100)
-    slice_stopping: Stopping = Stopping(steps=40)
+    bigram_stopping: Stopping = _BIGRAM_STOPPING
+    slice_stopping: Stopping = _SLICE_STOPPING
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -156,6 +160,4 @@ def parse_rungs(specs: list[str] | tuple[str, ...]) -> dict[int, tuple[Rung, ...
             raise UsageError(
                 f"a rung is ORDER:POWER:RANK, for example 2:0.5:20 or 3:0.5:0.001 (a fraction), not {spec!r}"
             ) from None
-    return {
-        order: tuple(sorted(rungs, key=lambda rung: -rung.power)) for order, rungs in sorted(found.items())
-    }
+    return {order: tuple(sorted(rungs, key=lambda rung: -rung.power)) for order, rungs in sorted(found.items())}

@@ -1,0 +1,1 @@
+"""Factorisation under generalised KL, block by block."""

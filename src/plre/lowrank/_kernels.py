@@ -5,10 +5,11 @@ One joint step turns factors ``u`` (rows) and ``v`` (columns) of a matrix ``x`` 
     q_ijk = x_ij u_ik v_jk / (u_i . v_j)       how much of entry ij belongs to component k
     u_ik  = sum_j q_ijk                        v_jk = sum_i q_ijk / sum_ij q_ijk
 
-after which row sums and column sums are those of ``x``, whatever the factors were before. A pass over the columns makes
-the ratios ``x_ij / (u_i . v_j)`` and the new columns; a pass over the rows makes the new rows from the same ratios.
+after which row sums and column sums are those of ``x``, whatever the factors were before. A pass over the columns
+makes the ratios ``x_ij / (u_i . v_j)`` and the new columns; a pass over the rows makes the new rows from the same
+ratios.
 
-Each row and each column is summed up by one thread in a fixed order, so the result does not depend on how many there are.
+Each row and each column is summed up by one thread in a fixed order: the result does not depend on how many there are.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _TINY = np.float32(1e-30)
 
 
 @kernel
-def margins(column_start, rows, values, row_sum, column_sum):  # type: ignore[no-untyped-def]
+def margins(column_start, rows, values, row_sum, column_sum):
     """Sums of all rows and columns."""
     row_sum[:] = 0.0
     for j in range(len(column_start) - 1):
@@ -35,7 +36,7 @@ def margins(column_start, rows, values, row_sum, column_sum):  # type: ignore[no
 
 
 @kernel
-def rank_one(row_start, column_block, rank, row_sum, column_sum, left, left_start, right, right_start):  # type: ignore[no-untyped-def]
+def rank_one(row_start, column_block, rank, row_sum, column_sum, left, left_start, right, right_start):
     """The closed form for blocks of rank 1: row sum times column sum over the total."""
     total = np.zeros(len(rank))
     for b in range(len(rank)):
@@ -50,7 +51,7 @@ def rank_one(row_start, column_block, rank, row_sum, column_sum, left, left_star
 
 
 @kernel
-def gather(column_order, column_start, rows, values, row_shift, starts, new_rows, new_values):  # type: ignore[no-untyped-def]
+def gather(column_order, column_start, rows, values, row_shift, starts, new_rows, new_values):
     """The chosen columns side by side, their rows renumbered."""
     n = 0
     for c in range(len(column_order)):
@@ -64,7 +65,7 @@ def gather(column_order, column_start, rows, values, row_shift, starts, new_rows
 
 
 @kernel
-def transpose(column_start, rows, row_start, columns, entries):  # type: ignore[no-untyped-def]
+def transpose(column_start, rows, row_start, columns, entries):
     """The same pattern row by row: each entry's column and its place in the column-wise arrays."""
     row_start[:] = 0
     for e in range(len(rows)):
@@ -81,7 +82,7 @@ def transpose(column_start, rows, row_start, columns, entries):  # type: ignore[
 
 
 @kernel
-def randomise(factor, seed):  # type: ignore[no-untyped-def]
+def randomise(factor, seed):
     """Numbers between 1/2 and 3/2 from a counter-based generator (splitmix64)."""
     for i in range(len(factor)):
         z = np.uint64(seed) + np.uint64(i + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -92,11 +93,27 @@ def randomise(factor, seed):  # type: ignore[no-untyped-def]
 
 
 @fast_kernel
-def column_pass(first, last, row0, column0, rank, column_start, rows, values, u, v, new_v, ratios, acc, total, with_likelihood):  # type: ignore[no-untyped-def]
-    """New columns ``first`` to ``last`` (not yet divided by the totals) and their ratios; returns sum x ln(u . v / total).
+def column_pass(
+    first,
+    last,
+    row0,
+    column0,
+    rank,
+    column_start,
+    rows,
+    values,
+    u,
+    v,
+    new_v,
+    ratios,
+    acc,
+    total,
+    with_likelihood,
+):
+    """New columns ``first`` to ``last`` (not yet divided by the totals) and their ratios.
 
-    ``u`` and ``v`` are one block's factors, whose first row is ``row0`` and first column ``column0``. ``acc`` is room for
-    one row and its type is the precision of the sums.
+    ``u`` and ``v`` are one block's factors, whose first row is ``row0`` and first column ``column0``. ``acc`` is room
+    for one row; its type is the precision of the sums. Returns sum x ln(u . v / total), if asked.
     """
     likelihood = 0.0
     for j in range(first, last):
@@ -122,7 +139,7 @@ def column_pass(first, last, row0, column0, rank, column_start, rows, values, u,
 
 
 @fast_kernel
-def row_pass(first, last, row0, column0, rank, row_start, columns, entries, ratios, u, v, new_u, acc, totals):  # type: ignore[no-untyped-def]
+def row_pass(first, last, row0, column0, rank, row_start, columns, entries, ratios, u, v, new_u, acc, totals):
     """New rows ``first`` to ``last`` from the ratios of the column pass; adds their sums to ``totals``."""
     for i in range(first, last):
         at = (i - row0) * rank
@@ -142,7 +159,7 @@ def row_pass(first, last, row0, column0, rank, row_start, columns, entries, rati
 
 
 @fast_kernel
-def divide_columns(first, last, rank, v, totals):  # type: ignore[no-untyped-def]
+def divide_columns(first, last, rank, v, totals):
     """Divide each component of the columns by its total."""
     for j in range(first, last):
         for k in range(rank):
@@ -151,7 +168,7 @@ def divide_columns(first, last, rank, v, totals):  # type: ignore[no-untyped-def
 
 
 @kernel
-def factorise_small(  # type: ignore[no-untyped-def]
+def factorise_small(
     blocks, block_rows, block_columns, rank, left_start, right_start, seeds,
     column_start, rows, values, row_start, columns, entries, ratios, left, right, max_steps, check_every, tolerance,
 ):  # fmt: skip
@@ -196,7 +213,7 @@ def factorise_small(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def scatter(  # type: ignore[no-untyped-def]
+def scatter(
     chosen, rank, left, left_start, columns, block_columns, right, right_start,
     all_left, all_left_start, all_right, all_right_start,
 ):  # fmt: skip
@@ -211,3 +228,21 @@ def scatter(  # type: ignore[no-untyped-def]
             for k in range(rank[b]):
                 all_right[to + k] = right[at]
                 at += 1
+
+
+@kernel
+def place(
+    row_start, column_block, rank, left, left_start, right, right_start,
+    before, total_rank, total_left, total_left_start, total_right, total_right_start,
+):  # fmt: skip
+    """Put one approximation's factors beside those of the ones before it."""
+    for b in range(len(rank)):
+        for i in range(row_start[b + 1] - row_start[b]):
+            for k in range(rank[b]):
+                total_left[total_left_start[b] + i * total_rank[b] + before[b] + k] = left[
+                    left_start[b] + i * rank[b] + k
+                ]
+    for j in range(len(column_block)):
+        b = column_block[j]
+        for k in range(rank[b]):
+            total_right[total_right_start[j] + before[b] + k] = right[right_start[j] + k]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import kernel
+from plre.lowrank import _kernels as kernels
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ class Rank:
 
 @dataclass(frozen=True)
 class Factors:
-    """Two thin matrices for each block, flat: an entry's approximation is the dot product of its row's and column's parts.
+    """Two thin matrices for each block, flat; an entry is approximated by the product of its row's and its column's.
 
-    Row i of block b has ``rank[b]`` numbers from ``left[left_start[b] + (i - first row of b) * rank[b]]``; column j has as
-    many from ``right[right_start[j]]``.
+    Row i of block b has ``rank[b]`` numbers from ``left[left_start[b] + (i - first row of b) * rank[b]]`` on; column j
+    has as many from ``right[right_start[j]]`` on.
     """
 
     rank: NDArray[np.int32]
@@ -97,22 +97,9 @@ def stack(blocks: Blocks, parts: list[Factors]) -> Factors:
     total = Factors.empty(blocks, rank)
     before = np.zeros(len(blocks), np.int32)
     for part in parts:
-        _place(blocks.row_start, blocks.column_block, part.rank, part.left, part.left_start, part.right,
-               part.right_start, before, rank, total.left, total.left_start, total.right, total.right_start)  # fmt: skip
+        kernels.place(
+            blocks.row_start, blocks.column_block, part.rank, part.left, part.left_start, part.right, part.right_start,
+            before, rank, total.left, total.left_start, total.right, total.right_start,
+        )  # fmt: skip
         before += part.rank
     return total
-
-
-@kernel
-def _place(  # type: ignore[no-untyped-def]
-    row_start, column_block, rank, left, left_start, right, right_start,
-    before, total_rank, total_left, total_left_start, total_right, total_right_start,
-):  # fmt: skip
-    for b in range(len(rank)):
-        for i in range(row_start[b + 1] - row_start[b]):
-            for k in range(rank[b]):
-                total_left[total_left_start[b] + i * total_rank[b] + before[b] + k] = left[left_start[b] + i * rank[b] + k]
-    for j in range(len(column_block)):
-        b = column_block[j]
-        for k in range(rank[b]):
-            total_right[total_right_start[j] + before[b] + k] = right[right_start[j] + k]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import parallel
+from plre._jit import even_ranges, parallel
 from plre.lowrank import _kernels as kernels
 from plre.lowrank.blocks import Blocks, Factors
 from plre.progress import Advance
@@ -31,7 +31,7 @@ class Stopping:
 
 @dataclass(frozen=True)
 class _Packed:
-    """The blocks of rank 2 and more, packed: rows, columns and entries of a block follow each other."""
+    """The blocks of rank 2 and more, packed (rows, columns, entries and factors of a block follow each other)."""
 
     rank: NDArray[np.int32]
     row_start: NDArray[np.int64]  # of each block
@@ -43,6 +43,14 @@ class _Packed:
     row_entry_start: NDArray[np.int64]  # of each row
     row_columns: NDArray[np.int32]
     row_entries: NDArray[np.int32]
+    left_start: NDArray[np.int64]  # of each block
+    right_start: NDArray[np.int64]  # of each block
+    left: NDArray[np.float32]
+    right: NDArray[np.float32]
+    #: x_ij / (u_i . v_j), made by the pass over the columns for the pass over the rows.
+    ratios: NDArray[np.float32]
+    #: Of each block's random start.
+    seeds: NDArray[np.uint64]
 
 
 def factorise(
@@ -60,7 +68,6 @@ def factorise(
     Rank 1 has a closed form; higher ranks are found by EM from a random start, always finishing with a joint step.
     ``advance`` is told how much of the work (which is 1 in all) was done.
     """
-    stopping = stopping or Stopping()
     factors = Factors.empty(blocks, rank)
     row_sum = np.empty(int(blocks.row_start[-1]))
     column_sum = np.empty(len(blocks.column_block))
@@ -71,21 +78,20 @@ def factorise(
     )  # fmt: skip
     chosen = np.flatnonzero(rank > 1)
     if len(chosen):
-        packed = _pack(blocks, values, rank, chosen)
-        left_start = np.concatenate([[0], np.cumsum(np.diff(packed.row_start) * packed.rank)])
-        right_start = np.concatenate([[0], np.cumsum(np.diff(packed.column_start) * packed.rank)])
-        left = np.empty(int(left_start[-1]), np.float32)
-        right = np.empty(int(right_start[-1]), np.float32)
-        _run(packed, left, left_start, right, right_start, stopping, seed, threads, advance or (lambda share: None))
-        _unpack(packed, chosen, left, left_start, right, right_start, factors)
+        packed = _pack(blocks, values, rank, chosen, seed)
+        _run(packed, stopping or Stopping(), threads, advance or (lambda share: None))
+        kernels.scatter(
+            chosen, packed.rank, packed.left, packed.left_start, packed.columns, packed.column_start, packed.right,
+            packed.right_start, factors.left, factors.left_start, factors.right, factors.right_start,
+        )  # fmt: skip
     return factors
 
 
 def _pack(
-    blocks: Blocks, values: NDArray[np.float32], rank: NDArray[np.int32], chosen: NDArray[np.intp]
+    blocks: Blocks, values: NDArray[np.float32], rank: NDArray[np.int32], chosen: NDArray[np.intp], seed: int
 ) -> _Packed:
     first = blocks.row_start[:-1].astype(np.int64)[chosen]
-    row_start = np.concatenate([[0], np.cumsum(blocks.row_start[1:][chosen] - first)])
+    row_start = _starts(blocks.row_start[1:][chosen] - first)
     number = np.full(len(blocks), -1, np.int64)
     number[chosen] = np.arange(len(chosen))
     block_of = number[blocks.column_block]
@@ -103,33 +109,30 @@ def _pack(
     row_columns = np.empty(entries, np.int32)
     row_entries = np.empty(entries, np.int32)
     kernels.transpose(entry_start, rows, row_entry_start, row_columns, row_entries)
+
+    ranks = rank[chosen]
+    left_start = _starts(np.diff(row_start) * ranks)
+    right_start = _starts(np.diff(column_start) * ranks)
     return _Packed(
-        rank[chosen], row_start, column_start, columns, entry_start, rows, packed_values,
-        row_entry_start, row_columns, row_entries,
+        ranks, row_start, column_start, columns, entry_start, rows, packed_values,
+        row_entry_start, row_columns, row_entries, left_start, right_start,
+        np.empty(int(left_start[-1]), np.float32),
+        np.empty(int(right_start[-1]), np.float32),
+        np.empty(entries, np.float32),
+        np.random.SeedSequence(seed).generate_state(len(chosen), np.uint64),
     )  # fmt: skip
 
 
-def _run(
-    p: _Packed,
-    left: NDArray[np.float32],
-    left_start: NDArray[np.int64],
-    right: NDArray[np.float32],
-    right_start: NDArray[np.int64],
-    stopping: Stopping,
-    seed: int,
-    threads: int,
-    advance: Advance,
-) -> None:
-    """Fill ``left`` and ``right``: large blocks one by one with all threads, small ones shared out."""
-    seeds = np.random.SeedSequence(seed).generate_state(len(p.rank), np.uint64)
-    ratios = np.empty(len(p.rows), np.float32)
-    entry_bounds = p.entry_start[p.column_start]
-    work = np.diff(entry_bounds) * p.rank
-    for b in np.flatnonzero(work > _LARGE):
-        u = left[left_start[b] : left_start[b + 1]]
-        v = right[right_start[b] : right_start[b + 1]]
-        share = float(work[b] / work.sum())
-        _large(p, int(b), u, v, ratios, seeds[b], stopping, threads, lambda part, share=share: advance(part * share))
+def _starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths)])
+
+
+def _run(p: _Packed, stopping: Stopping, threads: int, advance: Advance) -> None:
+    """Fill the packed factors: large blocks one by one with all threads, small ones shared out."""
+    work = np.diff(p.entry_start[p.column_start]) * p.rank
+    share = work / work.sum()
+    for b in np.flatnonzero(work > _LARGE).tolist():
+        _large(p, b, stopping, threads, lambda done, b=b: advance(done * share[b]))  # type: ignore[misc]
 
     small = np.flatnonzero(work <= _LARGE)
     small = small[np.argsort(-work[small], kind="stable")]
@@ -137,96 +140,63 @@ def _run(
 
     def run(group: NDArray[np.intp]) -> None:
         kernels.factorise_small(
-            group, p.row_start, p.column_start, p.rank, left_start, right_start, seeds,
+            group, p.row_start, p.column_start, p.rank, p.left_start, p.right_start, p.seeds,
             p.entry_start, p.rows, p.values, p.row_entry_start, p.row_columns, p.row_entries,
-            ratios, left, right, stopping.steps, _CHECK_EVERY, stopping.tolerance,
+            p.ratios, p.left, p.right, stopping.steps, _CHECK_EVERY, stopping.tolerance,
         )  # fmt: skip
-        advance(float(work[group].sum() / work.sum()))
+        advance(float(share[group].sum()))
 
     parallel(run, groups, threads)
 
 
-def _large(
-    p: _Packed,
-    b: int,
-    u: NDArray[np.float32],
-    v: NDArray[np.float32],
-    ratios: NDArray[np.float32],
-    seed: np.uint64,
-    stopping: Stopping,
-    threads: int,
-    advance: Advance,
-) -> None:
+def _large(p: _Packed, b: int, stopping: Stopping, threads: int, advance: Advance) -> None:
     """All steps for one block, each step shared among threads."""
     rank = int(p.rank[b])
     row0, row1 = int(p.row_start[b]), int(p.row_start[b + 1])
     col0, col1 = int(p.column_start[b]), int(p.column_start[b + 1])
-    column_pieces = _cut(p.entry_start, col0, col1)
-    row_pieces = _cut(p.row_entry_start, row0, row1)
+    row_pieces = even_ranges(p.row_entry_start, row0, row1, _PIECES)
+    column_pieces = even_ranges(p.entry_start, col0, col1, _PIECES)
     total = float(p.values[p.entry_start[col0] : p.entry_start[col1]].sum(dtype=np.float64))
+    u = p.left[p.left_start[b] : p.left_start[b + 1]]
+    v = p.right[p.right_start[b] : p.right_start[b + 1]]
     new_u, new_v = np.empty_like(u), np.empty_like(v)
-    kernels.randomise(u, seed)
-    kernels.randomise(v, ~seed)
+    kernels.randomise(u, p.seeds[b])
+    kernels.randomise(v, ~p.seeds[b])
 
-    with ThreadPoolExecutor(threads) as pool:
-
-        def step(precision: type, check: bool) -> float:
-            def columns(piece: tuple[int, int]) -> float:
-                likelihood: float = kernels.column_pass(
-                    *piece, row0, col0, rank, p.entry_start, p.rows, p.values, u, v, new_v, ratios,
-                    np.empty(rank, precision), total, check,
-                )  # fmt: skip
-                return likelihood
-
-            def rows(piece: tuple[int, int]) -> NDArray[np.float64]:
-                totals = np.zeros(rank)
-                kernels.row_pass(
-                    *piece, row0, col0, rank, p.row_entry_start, p.row_columns, p.row_entries, ratios, u, v, new_u,
-                    np.empty(rank, precision), totals,
-                )  # fmt: skip
-                return totals
-
-            likelihood = sum(pool.map(columns, column_pieces))
-            totals = sum(pool.map(rows, row_pieces))
-            kernels.divide_columns(0, col1 - col0, rank, new_v, totals)
-            u[:] = new_u
-            v[:] = new_v
+    def step(pool: ThreadPoolExecutor, precision: type, check: bool) -> float:
+        def columns(piece: tuple[int, int]) -> float:
+            likelihood: float = kernels.column_pass(
+                *piece, row0, col0, rank, p.entry_start, p.rows, p.values, u, v, new_v, p.ratios,
+                np.empty(rank, precision), total, check,
+            )  # fmt: skip
             return likelihood
 
+        def rows(piece: tuple[int, int]) -> NDArray[np.float64]:
+            totals = np.zeros(rank)
+            kernels.row_pass(
+                *piece, row0, col0, rank, p.row_entry_start, p.row_columns, p.row_entries, p.ratios, u, v, new_u,
+                np.empty(rank, precision), totals,
+            )  # fmt: skip
+            return totals
+
+        likelihood = sum(pool.map(columns, column_pieces))
+        totals = sum(pool.map(rows, row_pieces))
+        kernels.divide_columns(0, col1 - col0, rank, new_v, totals)
+        u[:] = new_u
+        v[:] = new_v
+        return likelihood
+
+    with ThreadPoolExecutor(threads) as pool:
         before = -np.inf
         done = 0
         while done < stopping.steps - 1:
             done += 1
             check = done % _CHECK_EVERY == 0
-            likelihood = step(np.float32, check)
+            likelihood = step(pool, np.float32, check)
             advance(1 / stopping.steps)
             if check:
                 if likelihood - before < stopping.tolerance * _CHECK_EVERY * abs(likelihood):
                     break
                 before = likelihood
-        step(np.float64, False)
+        step(pool, np.float64, False)
         advance(1 - done / stopping.steps)
-
-
-def _cut(starts: NDArray[np.int64], first: int, last: int) -> list[tuple[int, int]]:
-    """Ranges of about equal numbers of entries that cover ``first`` to ``last``."""
-    wanted = np.linspace(starts[first], starts[last], _PIECES + 1)
-    bounds = first + np.searchsorted(starts[first:last], wanted)
-    bounds[0], bounds[-1] = first, last
-    edges = np.unique(bounds).tolist()
-    return list(zip(edges[:-1], edges[1:], strict=True))
-
-
-def _unpack(
-    p: _Packed,
-    chosen: NDArray[np.intp],
-    left: NDArray[np.float32],
-    left_start: NDArray[np.int64],
-    right: NDArray[np.float32],
-    right_start: NDArray[np.int64],
-    factors: Factors,
-) -> None:
-    kernels.scatter(
-        chosen, p.rank, left, left_start, p.columns, p.column_start, right, right_start,
-        factors.left, factors.left_start, factors.right, factors.right_start,
-    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""The immutable model: its file, its states, its answers."""

@@ -1,7 +1,7 @@
 """Answers from a packed model: find n-grams, combine their probabilities (method.md 7).
 
-``mem`` is the whole model as 4-byte words and ``where`` its directory (``layout.py``). The recursion, with h' the context
-h without its oldest word:
+``mem`` is the whole model as 4-byte words and ``where`` its directory (``layout.py``). The recursion, with h' the
+context h without its oldest word:
 
     P(w | h) = stored                                       if hw was seen
              = left(mid, w) . right(h) + backoff(h) P(w | h')    if h was seen; the product only where (mid, w) was
@@ -15,12 +15,23 @@ import math
 import numpy as np
 
 from plre._jit import fast_kernel, kernel
-from plre.model.layout import BACKOFF, CHILDREN, LEFT, LEFT_START, PROB, RANK, RIGHT, RIGHT_START, WIDTH, WORDS
+from plre.model.layout import (
+    BACKOFF,
+    CHILDREN,
+    LEFT,
+    LEFT_START,
+    PROB,
+    RANK,
+    RIGHT,
+    RIGHT_START,
+    WIDTH,
+    WORDS,
+)
 from plre.text._kernels import BOS, EOS
 
 
 @kernel
-def find(mem, where, n, h, w):  # type: ignore[no-untyped-def]
+def find(mem, where, n, h, w):
     """The number of the n-gram made of context ``h`` and word ``w``, or -1."""
     at = (n - 1) * WIDTH
     children = where[at + CHILDREN]
@@ -40,7 +51,7 @@ def find(mem, where, n, h, w):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_grams(mem, where, order, ids, grams):  # type: ignore[no-untyped-def]
+def find_grams(mem, where, order, ids, grams):
     """``grams[n - 1, i]`` becomes the n-gram that ends at position i, or -1. Nothing reaches back over ``<s>``."""
     for i in range(len(ids)):
         grams[0, i] = ids[i]
@@ -55,7 +66,7 @@ def find_grams(mem, where, order, ids, grams):  # type: ignore[no-untyped-def]
 
 
 @fast_kernel
-def dot(factors, a, b, rank):  # type: ignore[no-untyped-def]
+def dot(factors, a, b, rank):
     """The product of two rows of factors."""
     left = factors[a : a + rank]
     right = factors[b : b + rank]
@@ -66,7 +77,7 @@ def dot(factors, a, b, rank):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def low_rank(mem, where, n, m, h, row):  # type: ignore[no-untyped-def]
+def low_rank(mem, where, n, m, h, row):
     """The low rank layers of order n for an unseen n-gram: slice ``m``, context ``h``, and ``row`` = (m, w)."""
     at = (n - 1) * WIDTH
     if where[at + RANK] < 0:
@@ -82,7 +93,7 @@ def low_rank(mem, where, n, m, h, row):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def combine(mem, where, order, ids, grams, probs, matched):  # type: ignore[no-untyped-def]
+def combine(mem, where, order, ids, grams, probs, matched):
     """The probability of every position given what is before it, and the order of the longest n-gram found there."""
     values = mem.view(np.float32)
     for i in range(len(ids)):
@@ -108,7 +119,7 @@ def combine(mem, where, order, ids, grams, probs, matched):  # type: ignore[no-u
 
 
 @kernel
-def spread(mem, where, order, ids, grams, probs):  # type: ignore[no-untyped-def]
+def spread(mem, where, order, ids, grams, probs):
     """P(w | context) for all words at once; ``grams`` are those of the context ``ids``."""
     values = mem.view(np.float32)
     prob = where[PROB]
@@ -140,7 +151,7 @@ def spread(mem, where, order, ids, grams, probs):  # type: ignore[no-untyped-def
 
 
 @kernel
-def score_lines(ids, probs, eos, scores):  # type: ignore[no-untyped-def]
+def score_lines(ids, probs, eos, scores):
     """log10 probability of each sentence of a text with markers, the end of the sentence counted or not."""
     line = 0
     total = 0.0
@@ -154,7 +165,7 @@ def score_lines(ids, probs, eos, scores):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def tally(ids, probs, matched, first, counts, sums, hits):  # type: ignore[no-untyped-def]
+def tally(ids, probs, matched, first, counts, sums, hits):
     """Add up from position ``first``: words, unknown words, sentence ends; their log10 probabilities; hits by order."""
     for i in range(first, len(ids)):
         w = ids[i]

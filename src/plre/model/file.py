@@ -1,7 +1,7 @@
 """One file for one model: the safetensors layout, so that any safetensors reader can look inside.
 
     8 bytes    length of the header, little-endian
-    header     JSON: for each tensor its dtype, shape and place in the data; padded with spaces so that data starts on 64 bytes
+    header     JSON: for each tensor its dtype, shape and place; padded with spaces so that data starts on 64 bytes
     data       the tensors end to end, wider types first, so that each is aligned
 
 Files are opened with mmap (at once, whatever their size) and written to a temporary name, synced and renamed.
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from plre.errors import ModelFileError
 
-_DTYPES = {"I32": np.dtype("<i4"), "F32": np.dtype("<f4"), "U8": np.dtype("u1")}
+_DTYPES: dict[str, np.dtype[Any]] = {"I32": np.dtype("<i4"), "F32": np.dtype("<f4"), "U8": np.dtype("u1")}
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _ALIGN = 64
 _LARGEST_HEADER = 1 << 26
@@ -112,7 +112,7 @@ def read(path: str) -> tuple[dict[str, str], Tensors, NDArray[np.uint8]]:
     data = np.frombuffer(mapped, np.uint8)[8 + length :]
     try:
         header = json.loads(text)
-        metadata = header.pop("__metadata__")
+        metadata = dict(header.pop("__metadata__"))
         tensors: Tensors = {}
         end = 0
         for name, entry in header.items():
@@ -130,7 +130,8 @@ def read(path: str) -> tuple[dict[str, str], Tensors, NDArray[np.uint8]]:
         raise ModelFileError(f"{path}: is a safetensors file, but not a plre model")
     if end != len(data):
         raise ModelFileError(
-            f"{path}: should have {8 + length + end} bytes but has {size}: it is cut off or damaged; copy or train it again"
+            f"{path}: should have {8 + length + end} bytes but has {size}: it is cut off or damaged; "
+            "copy or train it again"
         )
     return metadata, tensors, data
 

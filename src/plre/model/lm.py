@@ -103,7 +103,7 @@ class LanguageModel:
         return math.fsum(_log10(p) for p in scored.probs[scored.first :])
 
     def full_scores(self, sentence: str, bos: bool = True, eos: bool = True) -> Iterator[tuple[float, int, bool]]:
-        """For each word (and ``</s>``): its log10 probability, the order of the n-gram matched, and whether it is unknown."""
+        """For each word (and ``</s>``): log10 probability, order of the n-gram matched, whether it is unknown."""
         scored = self._sentence(sentence, bos, eos)
         for i in range(scored.first, len(scored.ids)):
             yield _log10(scored.probs[i]), int(scored.matched[i]), bool(scored.ids[i] == UNK)
@@ -121,7 +121,7 @@ class LanguageModel:
             encoded, bad = self.vocab.encode(data)
             if bad >= 0:
                 raise TextError(
-                    f"line {first + data.count(10, 0, bad) + 1}: holds <s> or </s>, which plre adds by itself; remove it"
+                    f"line {first + data.count(10, 0, bad) + 1}: holds <s> or </s>; plre adds them by itself"
                 )
             return line_scores(probabilities(self, line_ids(encoded, bos)), eos=eos)
 
@@ -160,9 +160,7 @@ class LanguageModel:
     ) -> Tally:
         """Counts and log10 probabilities over a text, from which every kind of perplexity follows."""
         options = TextOptions(self.markers, skip_markers, errors)
-        return tally_text(
-            self, text, options=options, threads=threads or cpu_count(), progress=progress or Progress()
-        )
+        return tally_text(self, text, options=options, threads=threads or cpu_count(), progress=progress or Progress())
 
     def score_text(
         self,
@@ -186,7 +184,12 @@ class LanguageModel:
         )
 
     def scored_words(
-        self, text: Source, *, skip_markers: bool = False, errors: Errors = "strict", threads: int | None = None
+        self,
+        text: Source,
+        *,
+        skip_markers: bool = False,
+        errors: Errors = "strict",
+        threads: int | None = None,
     ) -> Iterator[Scored]:
         """A text in pieces, with the probability of each word and the order of the n-gram that matched."""
         options = TextOptions(self.markers, skip_markers, errors)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def classes(lm: LanguageModel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """P(class | word) of every word, as the word that is predicted and as the word before it.
 
-    The low rank bigram is a sum over classes k of (mass of word w in k) x (share of context h in k), so both are read off
-    its factors. A row of zeros belongs to a word that the factors do not know.
+    The low rank bigram is a sum over classes k of (mass of word w in k) x (share of context h in k), so both are read
+    off its factors. A row of zeros belongs to a word that the factors do not know.
     """
     tensors = lm.tensors
     if "order2.rank" not in tensors:
@@ -36,7 +36,10 @@ def _rows_to_one(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def nearest(lm: LanguageModel, word: str, k: int) -> list[tuple[str, float]]:
-    """The ``k`` words whose classes overlap most with those of ``word`` (Bhattacharyya coefficient, both roles averaged)."""
+    """The ``k`` words whose classes overlap most with those of ``word``.
+
+    Overlap is the Bhattacharyya coefficient, averaged over the two roles.
+    """
     if word not in lm.vocab:
         raise UsageError(f"the model does not know the word {word!r}")
     index = lm.vocab[word]

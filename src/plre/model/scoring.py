@@ -119,16 +119,12 @@ def map_text(
             advance(block.read)
 
 
-def tally_text(
-    lm: LanguageModel, source: Source, *, options: TextOptions, threads: int, progress: Progress
-) -> Tally:
+def tally_text(lm: LanguageModel, source: Source, *, options: TextOptions, threads: int, progress: Progress) -> Tally:
     """The sums of a whole text."""
 
     def each(scored: Scored) -> Tally:
         part = Tally(lm.order)
-        kernels.tally(
-            scored.ids, scored.probs, scored.matched, scored.first, part.counts, part.logprob10, part.hits
-        )
+        kernels.tally(scored.ids, scored.probs, scored.matched, scored.first, part.counts, part.logprob10, part.hits)
         return part
 
     whole = Tally(lm.order)

@@ -20,7 +20,7 @@ DiscountKind = Literal["kn", "mkn"]
 
 
 class Discount(Protocol):
-    """D(c): what is taken from a count c; D(0) = 0 and 0 < D(c) < c."""
+    """D(c): what is taken from a count c; D(0) = 0 and 0 < D(c) <= c."""
 
     def __call__(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The discount of every count."""
@@ -79,7 +79,7 @@ def good_turing(n: Sequence[int], kind: DiscountKind) -> Steps | None:
     if not n3:
         return None
     steps = Steps(1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
-    sensible = 0 < steps.one < 1 and 0 < steps.two < 2 and 0 < steps.three < 3
+    sensible = 0 < steps.one <= 1 and 0 < steps.two <= 2 and 0 < steps.three <= 3
     return steps if sensible else None
 
 

@@ -1,0 +1,1 @@
+"""Reading, decompression, vocabulary, ids."""

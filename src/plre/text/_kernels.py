@@ -17,13 +17,13 @@ _NEWLINE = 10
 
 
 @kernel
-def is_space(byte):  # type: ignore[no-untyped-def]
+def is_space(byte):
     """ASCII white space, and nothing else: U+00A0 is part of a word."""
     return byte == 32 or (9 <= byte <= 13)
 
 
 @kernel
-def hash_bytes(data, start, stop):  # type: ignore[no-untyped-def]
+def hash_bytes(data, start, stop):
     """A 64-bit hash: FNV-1a with a finishing mix, so that both halves are usable."""
     h = np.uint64(14695981039346656037)
     for i in range(start, stop):
@@ -35,7 +35,7 @@ def hash_bytes(data, start, stop):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_slot(slots, starts, arena, data, start, stop, h):  # type: ignore[no-untyped-def]
+def find_slot(slots, starts, arena, data, start, stop, h):
     """The slot of the word ``data[start:stop]``, or the free slot where it would go."""
     mask = np.uint64(len(slots) // 2 - 1)
     tag = np.int32(h >> np.uint64(32))
@@ -57,7 +57,7 @@ def find_slot(slots, starts, arena, data, start, stop, h):  # type: ignore[no-un
 
 
 @kernel
-def fill_slots(slots, hashes, n):  # type: ignore[no-untyped-def]
+def fill_slots(slots, hashes, n):
     """Enter ``n`` distinct words into an empty table by their hashes."""
     mask = np.uint64(len(slots) // 2 - 1)
     slots[:] = -1
@@ -70,14 +70,14 @@ def fill_slots(slots, hashes, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def hash_words(arena, starts, hashes):  # type: ignore[no-untyped-def]
+def hash_words(arena, starts, hashes):
     """The hash of every word of a vocabulary."""
     for word in range(len(starts) - 1):
         hashes[word] = hash_bytes(arena, starts[word], starts[word + 1])
 
 
 @kernel
-def reorder_words(arena, starts, order, arena_out, starts_out):  # type: ignore[no-untyped-def]
+def reorder_words(arena, starts, order, arena_out, starts_out):
     """Copy the words ``order`` of one arena into another, in that order."""
     at = 0
     for i in range(len(order)):
@@ -90,7 +90,7 @@ def reorder_words(arena, starts, order, arena_out, starts_out):  # type: ignore[
 
 
 @kernel
-def encode_block(slots, starts, arena, data, skip, markers, ids):  # type: ignore[no-untyped-def]
+def encode_block(slots, starts, arena, data, skip, markers, ids):
     """The ids of a text under a fixed vocabulary; other words become ``UNK``.
 
     With ``markers`` each newline gives ``EOS, BOS``; without, it is white space. Returns the number of ids and
@@ -114,7 +114,7 @@ def encode_block(slots, starts, arena, data, skip, markers, ids):  # type: ignor
         word = slots[2 * find_slot(slots, starts, arena, data, start, i, h) + 1]
         if word < 0:
             word = UNK
-        elif word == BOS or word == EOS:
+        elif word in (BOS, EOS):
             if skip:
                 continue
             return n, start
@@ -124,7 +124,7 @@ def encode_block(slots, starts, arena, data, skip, markers, ids):  # type: ignor
 
 
 @kernel
-def learn_block(slots, hashes, starts, arena, counts, sizes, data, begin, skip, markers, ids):  # type: ignore[no-untyped-def]
+def learn_block(slots, hashes, starts, arena, counts, sizes, data, begin, skip, markers, ids):
     """As :func:`encode_block`, but unknown words are added and all are counted.
 
     ``sizes`` holds the number of words and is updated. Stops early when the table is too full: the caller enlarges it
@@ -160,7 +160,7 @@ def learn_block(slots, hashes, starts, arena, counts, sizes, data, begin, skip, 
             slots[2 * slot] = np.int32(h >> np.uint64(32))
             slots[2 * slot + 1] = word
             words += 1
-        elif word == BOS or word == EOS:
+        elif word in (BOS, EOS):
             if skip:
                 continue
             bad = start
@@ -173,7 +173,7 @@ def learn_block(slots, hashes, starts, arena, counts, sizes, data, begin, skip, 
 
 
 @kernel
-def renumber(ids, numbers):  # type: ignore[no-untyped-def]
+def renumber(ids, numbers):
     """Replace every id by its new number, in place."""
     for i in range(len(ids)):
         ids[i] = numbers[ids[i]]

@@ -104,9 +104,7 @@ def encode_training_text(
     ids = np.concatenate([lead, *(ids for _, ids in pieces)])
     if options.markers:
         ids = ids[:-1]
-    text = EncodedText(
-        ids, vocab, options.markers, int((ids == EOS).sum()), int((ids == UNK).sum())
-    )
+    text = EncodedText(ids, vocab, options.markers, int((ids == EOS).sum()), int((ids == UNK).sum()))
     if not text.words:
         raise TextError(f"{describe(source)}: holds no words; there is nothing to train on")
     if len(ids) >= 2**31 - 64:
@@ -125,9 +123,7 @@ def describe(source: Source) -> str:
     return "the text"
 
 
-def overlapped(
-    function: Callable[[Block], R], blocks: Iterator[Block], threads: int
-) -> Iterator[tuple[Block, R]]:
+def overlapped(function: Callable[[Block], R], blocks: Iterator[Block], threads: int) -> Iterator[tuple[Block, R]]:
     """Apply ``function`` to blocks on several threads while the next are being read; results in order."""
     if threads <= 1:
         for block in blocks:
@@ -155,7 +151,7 @@ def _refuse_marker(block: Block, bad: int) -> None:
     if bad >= 0:
         word = block.data[bad : bad + 4].split()[0].decode()
         raise TextError(
-            f"{block.locate(bad)}: the text holds {word}, which marks the ends of sentences and is added by plre itself; "
+            f"{block.locate(bad)}: the text holds {word}, which marks sentences and is added by plre itself; "
             "--skip-markers (skip_markers=True) treats it as white space"
         )
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, cast
 
 from plre.errors import TextError, UsageError
 
@@ -50,8 +50,8 @@ def is_strings(source: Source) -> bool:
 def expand(source: Source) -> list[str] | Iterator[str]:
     """The paths that a source names, or its sentences as an iterator."""
     if isinstance(source, str | os.PathLike):
-        return _expand_path(os.fspath(source))
-    items = iter(source)
+        return _expand_path(str(os.fspath(source)))
+    items: Iterator[Any] = iter(source)
     first = next(items, None)
     if first is None:
         return iter(())
@@ -134,7 +134,7 @@ def _file_blocks(path: str, cuts: bytes) -> Iterator[Block]:
                 position = here
     except PermissionError:
         raise TextError(f"{name}: no permission to read it") from None
-    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile, *_zstd_errors()) as error:
+    except _broken() as error:
         raise TextError(f"{name}:{line}: compressed data is broken or cut off ({error}); fetch it again") from None
     except OSError as error:
         raise TextError(f"{name}:{line}: cannot be read ({error.strerror or error})") from None
@@ -167,7 +167,7 @@ class _open:  # noqa: N801 - reads as the function it replaces
 def decompressed(raw: IO[bytes], first: bytes) -> IO[bytes]:
     """The text in a file whose first bytes are ``first``: gz, bz2, xz, zst or plain."""
     if first.startswith(b"\x1f\x8b"):
-        return gzip.GzipFile(fileobj=raw)
+        return cast(IO[bytes], gzip.GzipFile(fileobj=raw))
     if first.startswith(b"BZh"):
         return bz2.BZ2File(raw)
     if first.startswith(b"\xfd7zXZ\x00"):
@@ -186,11 +186,9 @@ def _zstd() -> Any:
     return zstd
 
 
-def _zstd_errors() -> tuple[type[Exception], ...]:
-    try:
-        return (_zstd().ZstdError,)
-    except ImportError:
-        return ()
+def _broken() -> tuple[type[Exception], ...]:
+    """What the decompressors raise."""
+    return (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile, _zstd().ZstdError)
 
 
 def _string_blocks(lines: Iterator[str]) -> Iterator[Block]:

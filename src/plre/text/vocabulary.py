@@ -73,9 +73,7 @@ class Vocabulary:
         slot = kernels.find_slot(self.slots, self.starts, self.arena, data, 0, len(data), np.uint64(h))
         return int(self.slots[2 * slot + 1])
 
-    def encode(
-        self, data: bytes, *, skip_markers: bool = False, markers: bool = True
-    ) -> tuple[NDArray[np.int32], int]:
+    def encode(self, data: bytes, *, skip_markers: bool = False, markers: bool = True) -> tuple[NDArray[np.int32], int]:
         """The ids of all words in ``data`` and the byte position of a stray ``<s>`` or ``</s>``, or -1.
 
         With ``markers``, each newline gives the two ids ``</s> <s>``.

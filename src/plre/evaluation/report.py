@@ -89,6 +89,7 @@ class Report:
 
     def __str__(self) -> str:
         share = self.oov / self.words if self.words else 0.0
+        rate = self.tokens / max(self.seconds, 1e-9)
         matched = "  ".join(
             f"{n}: {hits / self.tokens:.1%}" for n, hits in enumerate(self.tally.hits, 1) if self.tokens
         )
@@ -104,7 +105,7 @@ class Report:
                 f"  OOV                            {self.oov:>12,}   {share:.2%} of words",
                 f"  log10 probability              {self.logprob10:>12,.1f}",
                 f"  longest n-gram matched           {matched}",
-                f"  time                           {self.seconds:>11.2f}s   {self.tokens / max(self.seconds, 1e-9):,.0f} tokens/s",
+                f"  time                           {self.seconds:>11.2f}s   {rate:,.0f} tokens/s",
                 f"  signature  {self.signature}",
             ]
         )
@@ -149,9 +150,7 @@ def total(reports: list[Report]) -> Report:
     whole = Tally(reports[0].tally.order)
     for report in reports:
         whole.add(report.tally)
-    return Report(
-        f"all {len(reports)} texts", whole, sum(report.seconds for report in reports), reports[0].signature
-    )
+    return Report(f"all {len(reports)} texts", whole, sum(report.seconds for report in reports), reports[0].signature)
 
 
 def render(reports: list[Report], style: str) -> str:
@@ -178,7 +177,7 @@ def render(reports: list[Report], style: str) -> str:
 
 
 def _srilm(report: Report) -> str:
-    """SRILM's two lines: unknown words are left out of the probability, ppl1 leaves out ``</s>`` from the number of tokens."""
+    """SRILM's two lines: unknown words are left out, and ppl1 does not count ``</s>`` among the tokens."""
     logprob = float(report.tally.logprob10[[0, 2]].sum())
     known = report.words - report.oov
     ppl = report.perplexity_excluding_oov

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plre.evaluate.report import signature
+from plre.evaluation.report import signature
 from plre.model.lm import LanguageModel
 
 
@@ -28,7 +28,9 @@ def describe_model(lm: LanguageModel) -> str:
         rungs = "; ".join(f"{power:g}, {rank}" for power, rank in about["rungs"].get(str(n), []))
         highest = f" (highest {int(lm.tensors[f'order{n}.rank'].max())})" if rungs else ""
         lines.append(f"  {n:>5} {grams:>12,}      {shown:<19}  {rungs or '-'}{highest}")
-    lines.append(f"  size        {total / 1e6:.1f} MB: " + ", ".join(f"{name} {size / 1e6:.1f}" for name, size in sizes.items()))
+    lines.append(
+        f"  size        {total / 1e6:.1f} MB: " + ", ".join(f"{name} {size / 1e6:.1f}" for name, size in sizes.items())
+    )
     for trial in about.get("trials", []):
         ranks = ", ".join(f"order {n} {fraction:g}" for n, fraction in trial["fractions"].items())
         lines.append(f"  tried       {ranks}: dev perplexity {trial['perplexity']:.3f}")

@@ -1,0 +1,1 @@
+"""Perplexity reports and descriptions."""

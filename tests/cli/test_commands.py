@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import plre
+from plre.cli.main import run
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory, text: list[str], other_text: list[str]) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "train.txt").write_text("\n".join(text) + "\n")
+    (folder / "test.txt").write_text("\n".join(other_text) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(files: Path) -> str:
+    path = str(files / "m.plre")
+    assert run(["train", str(files / "train.txt"), "-o", path, "-q"]) == 0
+    return path
+
+
+def test_train_says_what_it_made(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "m.plre"
+    arguments = [
+        "train",
+        str(files / "train.txt"),
+        "-o",
+        str(out),
+        "--order",
+        "2",
+        "--method",
+        "mkn",
+        "--min-count",
+        "1",
+    ]
+    assert run(arguments) == 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "mkn, order 2," in shown.err
+    assert plre.load(out).order == 2
+
+
+def test_train_with_dev_and_rungs(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "m.plre")
+    assert run(["train", str(files / "train.txt"), "--dev", str(files / "test.txt"), "-o", out]) == 0
+    assert capsys.readouterr().err.count("dev perplexity") == 9
+    assert run(["train", str(files / "train.txt"), "-o", out, "--rung", "2:0.75:8", "--rung", "2:0.5:2", "-q"]) == 0
+    assert plre.load(out).metadata["rungs"] == {"2": [[0.75, "8"], [0.5, "2"]]}
+    assert run(["info", out]) == 0
+    assert "0.75, 8; 0.5, 2 (highest 10)" in capsys.readouterr().out
+
+
+def test_eval_and_score(files: Path, model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lm = plre.load(model)
+    test = str(files / "test.txt")
+    assert run(["eval", model, test, "--format", "json", "-q"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["perplexity"] == pytest.approx(lm.perplexity(test))
+    assert run(["score", model, test]) == 0
+    scores = [float(x) for x in capsys.readouterr().out.split()]
+    assert sum(scores) == pytest.approx(data["logprob10"], abs=1e-3)
+    assert run(["eval", model, test, "--words", "--format", "tsv", "-q"]) == 0
+    assert capsys.readouterr().out.count("\n") == data["tokens"] + 2
+    for style in ("text", "kenlm", "srilm"):
+        assert run(["eval", model, test, test, "--format", style, "-q"]) == 0
+        assert capsys.readouterr().out
+
+
+def test_score_reads_standard_input(
+    model: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"w1 w2\n\nw3"))))  # type: ignore[arg-type]
+    assert run(["score", model]) == 0
+    lm = plre.load(model)
+    expected = [lm.score(line) for line in ("w1 w2", "", "w3")]
+    assert [float(x) for x in capsys.readouterr().out.split()] == pytest.approx(expected, abs=1e-5)
+
+
+def test_next_sample_neighbours_info(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["next", model, "w1", "-k", "3"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert run(["next", model, "--format", "json", "-k", "2"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 2
+    assert run(["neighbours", model, "w1", "-k", "3", "--format", "tsv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert run(["sample", model, "-n", "4", "--seed", "1"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert run(["info", model]) == 0
+    assert "vocabulary" in capsys.readouterr().out
+    assert run(["info", model, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["order"] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["train"], 2, "Missing"),
+        (["nonsense"], 2, "No such command"),
+        (["train", "{}/none.txt", "-o", "{}/x.plre"], 1, "no such file"),
+        (["train", "{}/train.txt", "-o", "{}/no/x.plre"], 2, "no directory"),
+        (["train", "{}/train.txt", "-o", "{}"], 2, "is a directory"),
+        (["train", "{}/train.txt", "-o", "{}/x.plre", "--order", "0"], 2, "between 1 and 64"),
+        (["train", "{}/train.txt", "-o", "{}/x.plre", "--rung", "2:5"], 2, "ORDER:POWER:RANK"),
+        (["train", "{}/train.txt", "-o", "{}/x.plre", "--vocab", "{}/none"], 1, "no such file"),
+        (["eval", "{}/none.plre", "{}/test.txt"], 1, "no such file; make a model"),
+        (["eval", "{}/train.txt", "{}/test.txt"], 1, "looks like text"),
+        (["neighbours", "{}/m.plre", "never"], 2, "does not know"),
+    ],
+)
+def test_errors_are_one_line_and_an_exit_code(
+    files: Path, model: str, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+) -> None:
+    assert run([argument.replace("{}", str(files)) for argument in arguments]) == code
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert "Traceback" not in shown.err
+    assert not (files / "x.plre").exists()
+
+
+def test_warnings_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t").write_text("a b c\n")
+    script = "from plre.cli.main import main; main()"
+    shown = subprocess.run(
+        [sys.executable, "-c", script, "train", str(tmp_path / "t"), "-o", str(tmp_path / "m"), "-q"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stderr.startswith("warning: too little or too regular text")
+    assert shown.stderr.count("\n") == 1
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    shown = capsys.readouterr().out
+    for command in ("demo", "train", "eval", "score", "next", "sample", "neighbours", "info"):
+        assert f"\n  {command} " in shown
+        assert run([command, "--help"]) == 0
+
+
+def test_interrupt_stops_cleanly(tmp_path: Path) -> None:
+    """Ctrl-C while text is still coming in: no model, no temporary files, a clear word."""
+    script = "from plre.cli.main import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, "train", "-", "-o", str(tmp_path / "m.plre")],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stdin is not None
+    process.stdin.write(b"some words\n" * 1000)
+    process.stdin.flush()
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"stopped; nothing was written" in error
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_closed_pipe_is_no_error(model: str, files: Path) -> None:
+    script = "from plre.cli.main import main; main()"
+    command = f"{sys.executable} -c '{script}' eval {model} {files}/train.txt --words -q | head -n 1"
+    shown = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False)
+    assert shown.returncode == 0
+    assert shown.stderr == ""
+
+
+def test_compiling_is_announced(tmp_path: Path, files: Path) -> None:
+    """With an empty cache the first command says that it compiles; with a warm one it does not."""
+    script = "from plre.cli.main import main; main()"
+    command = [
+        sys.executable,
+        "-c",
+        script,
+        "train",
+        str(files / "train.txt"),
+        "-o",
+        str(tmp_path / "m"),
+        "--method",
+        "kn",
+    ]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    shown = [
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stderr for _ in range(2)
+    ]
+    assert "compiling kernels" in shown[0]
+    assert "compiling kernels" not in shown[1]

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+import plre
+from plre.evaluation.describe import describe_model
+from plre.evaluation.report import render
+from plre.evaluation.words import word_lines
+
+
+@pytest.fixture(scope="module")
+def lm(text: list[str]) -> plre.LanguageModel:
+    return plre.train(text, order=3)
+
+
+LINES = ["w1 w2 never", "w3", "", "w5 w1 <unk>"]
+
+
+def test_every_number_by_hand(lm: plre.LanguageModel) -> None:
+    report = plre.evaluate(lm, LINES)
+    known, unknown, ends = [], [], []
+    for line in LINES:
+        for word, (logprob, _, oov) in zip([*line.split(), "</s>"], lm.full_scores(line), strict=True):
+            (ends if word == "</s>" else unknown if oov else known).append(logprob)
+    assert (report.words, report.oov, report.sentences, report.tokens) == (7, 2, 4, 11)
+
+    def perplexity(*parts: list[float]) -> float:
+        chosen = [x for part in parts for x in part]
+        return 10 ** (-math.fsum(chosen) / len(chosen))
+
+    assert report.perplexity == pytest.approx(perplexity(known, unknown, ends))
+    assert report.perplexity_excluding_oov == pytest.approx(perplexity(known, ends))
+    assert report.perplexity_excluding_eos == pytest.approx(perplexity(known, unknown))
+    assert report.perplexity_excluding_both == pytest.approx(perplexity(known))
+    assert report.logprob10 == pytest.approx(math.fsum([*known, *unknown, *ends]))
+    assert report.perplexity == pytest.approx(lm.perplexity(LINES))
+
+
+def test_json_has_what_was_agreed(lm: plre.LanguageModel) -> None:
+    data = json.loads(render([plre.evaluate(lm, LINES)], "json"))
+    for key in (
+        "perplexity",
+        "perplexity_excluding_oov",
+        "perplexity_excluding_eos",
+        "tokens",
+        "sentences",
+        "oov",
+        "logprob10",
+        "seconds",
+        "signature",
+    ):
+        assert key in data
+    assert sum(data["matched"].values()) == data["tokens"]
+
+
+def test_several_texts_are_added_up(lm: plre.LanguageModel) -> None:
+    reports = [plre.evaluate(lm, LINES[:2], name="a"), plre.evaluate(lm, LINES[2:], name="b")]
+    data = json.loads(render(reports, "json"))
+    assert data["perplexity"] == pytest.approx(lm.perplexity(LINES))
+    assert [row["text"] for row in data["texts"]] == ["a", "b"]
+    tsv = [line.split("\t") for line in render(reports, "tsv").splitlines()]
+    assert [row[0] for row in tsv] == ["text", "a", "b", "all 2 texts"]
+    assert len({len(row) for row in tsv}) == 1
+
+
+def test_the_formats_of_other_tools(lm: plre.LanguageModel) -> None:
+    report = plre.evaluate(lm, LINES, name="t")
+    kenlm = dict(line.split("\t") for line in render([report], "kenlm").splitlines())
+    assert float(kenlm["Perplexity including OOVs:"]) == report.perplexity
+    assert (kenlm["OOVs:"], kenlm["Tokens:"]) == ("2", "11")
+    srilm = render([report], "srilm")
+    assert srilm.startswith("file t: 4 sentences, 7 words, 2 OOVs\n0 zeroprobs, logprob= ")
+    assert f"ppl= {report.perplexity_excluding_oov:.7g} " in srilm
+
+
+def test_text_names_every_count(lm: plre.LanguageModel) -> None:
+    shown = str(plre.evaluate(lm, LINES))
+    for label in (
+        "excluding OOV",
+        "excluding </s>",
+        "signature",
+        "longest n-gram matched",
+        "28.57% of words",
+    ):
+        assert label in shown
+
+
+def test_signature_says_how(lm: plre.LanguageModel, text: list[str]) -> None:
+    signature = plre.evaluate(lm, LINES).signature
+    assert signature.startswith(f"plre:{plre.__version__}|method:plre/paper|order:3|")
+    assert "min_count:2|oov:unk|eos:counted|seed:0|model:" in signature
+    other = plre.train(text, order=3, method="mkn")
+    assert plre.evaluate(other, LINES).signature != signature
+
+
+def test_every_word(lm: plre.LanguageModel) -> None:
+    rows = [line.split("\t") for line in word_lines(lm, LINES)]
+    assert [row[1] for row in rows[:5]] == ["w1", "w2", "<unk>", "</s>", "w3"]
+    assert [row[0] for row in rows] == ["1"] * 4 + ["2"] * 2 + ["3"] + ["4"] * 4
+    assert sum(float(row[2]) for row in rows[:4]) == pytest.approx(lm.score(LINES[0]), abs=1e-5)
+    sentences = list(word_lines(lm, LINES, "kenlm"))
+    assert len(sentences) == 4
+    assert sentences[0].endswith(f"Total: {lm.score(LINES[0]):.7g} OOV: 1")
+
+
+def test_description(lm: plre.LanguageModel) -> None:
+    shown = describe_model(lm)
+    assert "preset paper" in shown
+    assert "0.5, 0.0005" in shown
+
+
+def test_nothing_to_score(lm: plre.LanguageModel) -> None:
+    with pytest.raises(plre.TextError, match="holds no words"):
+        plre.evaluate(lm, [])

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import plre
+from plre.errors import PlreError, TextError, UsageError
+from plre.text import sources
+
+
+@pytest.fixture(scope="module")
+def lm(text: list[str]) -> plre.LanguageModel:
+    return plre.train(text, order=3, rungs=["2:0.5:6", "3:0.5:1"])
+
+
+def test_next_words_are_the_largest_of_the_distribution(lm: plre.LanguageModel) -> None:
+    rows = lm.next_words(["w1"], k=5)
+    probs = lm.distribution(["w1"])
+    probs[[0, 1]] = 0
+    assert [p for _, p in rows] == sorted(probs, reverse=True)[:5]
+    assert all(lm.prob(word, ["w1"]) == pytest.approx(p) for word, p in rows)
+    assert lm.next_words("w1", k=0) == []
+    assert len(lm.next_words("w1", k=10**9)) == len(lm.vocab) - 2
+    assert "<unk>" in dict(lm.next_words("w1", k=10**9, special=True))
+
+
+def test_samples_follow_the_seed_and_the_model(lm: plre.LanguageModel) -> None:
+    assert lm.sample(seed=3) == lm.sample(seed=3)
+    assert lm.sample(["w1", "w2"], seed=1).startswith("w1 w2")
+    assert "<unk>" not in " ".join(lm.sample(seed=s) for s in range(50))
+    first = [lm.sample(seed=s, max_words=1) for s in range(2000)]
+    probs = dict(lm.next_words(["<s>"], k=3))
+    known = 1 - lm.prob("<unk>", ["<s>"])
+    for word, p in probs.items():
+        share = first.count("" if word == "</s>" else word) / len(first)
+        assert share == pytest.approx(p / known, abs=4 * math.sqrt(p / len(first)))
+    assert lm.sample(seed=1, temperature=1e-3) == lm.sample(seed=2, temperature=1e-3)
+    with pytest.raises(UsageError, match="temperature"):
+        lm.sample(temperature=0)
+
+
+def test_neighbours_share_contexts() -> None:
+    text = [
+        f"{a} {verb} {b}" for a in ("he", "she", "it") for b in ("home", "away") for verb in ("goes", "runs", "walks")
+    ]
+    text += [f"the {adjective} {noun}" for adjective in ("red", "green", "blue") for noun in ("car", "house", "tree")]
+    with pytest.warns(plre.PlreWarning):
+        lm = plre.train(text * 3, order=2, min_count=1, rungs=["2:0.5:6"])
+    assert {word for word, _ in lm.neighbours("red", 2)} == {"green", "blue"}
+    assert {word for word, _ in lm.neighbours("runs", 2)} == {"goes", "walks"}
+    assert lm.neighbours("red", 1)[0][1] == pytest.approx(1, abs=1e-3)
+    with pytest.raises(UsageError, match="does not know"):
+        lm.neighbours("purple")
+
+
+def test_neighbours_need_a_low_rank_bigram(text: list[str]) -> None:
+    lm = plre.train(text, method="mkn")
+    with pytest.raises(UsageError, match="low rank bigram"):
+        lm.neighbours("w1")
+
+
+def test_ngrams_are_what_was_seen(text: list[str]) -> None:
+    lm = plre.train(text, order=3, method="mkn", min_count=1)
+    seen = set()
+    for line in text:
+        words = ["<s>", *line.split(), "</s>"]
+        seen |= {tuple(words[i : i + 3]) for i in range(len(words) - 2)}
+    found = dict(lm.ngrams(3))
+    assert set(found) == seen
+    gram = ("<s>", "w1", "w2")
+    assert found.get(gram, lm.prob("w2", ["<s>", "w1"])) == pytest.approx(lm.prob("w2", ["<s>", "w1"]))
+    assert {g[0] for g, _ in lm.ngrams(1)} == set(lm.vocab) - {"<s>"}
+    with pytest.raises(UsageError, match="orders 1 to 3"):
+        next(lm.ngrams(4))
+
+
+def test_odd_questions(lm: plre.LanguageModel) -> None:
+    assert lm.score("") == pytest.approx(math.log10(lm.prob("</s>", ["<s>"])))
+    assert lm.score("", eos=False) == 0.0
+    assert lm.prob("<s>", ["w1"]) == 0.0
+    assert lm.prob("never", ["seen"]) == pytest.approx(lm.prob("<unk>", ["<unk>"]))
+    assert lm.score("w1\nw2") == lm.score("w1 w2")
+    assert lm.score("\udcff \x00 w1") < 0
+    assert lm.score_lines([]).shape == (0,)
+    assert lm.score_lines(iter(["w1", "w2\n"])).shape == (2,)
+    assert lm.advance(lm.null_state(), "<s>")[0] == -math.inf
+    np.testing.assert_array_equal(lm.distribution(["w3", "<s>"]), lm.distribution(["<s>"]))
+    assert "w1" in lm
+    assert "never" not in lm
+    assert "order 3" in repr(lm)
+    with pytest.raises(TextError, match="holds <s> or </s>"):
+        lm.score("w1 </s>")
+    with pytest.raises(TextError, match="line 2: holds"):
+        lm.score_lines(["w1", "<s> w1"])
+    with pytest.raises(PlreError, match="save it first"):
+        lm.__reduce__()
+
+
+def test_threads_and_pieces_change_nothing(
+    lm: plre.LanguageModel, text: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = text * 30
+    whole = lm.tally(lines, threads=1)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 1000)
+    parts = lm.tally(lines, threads=3)
+    assert whole.counts.tolist() == parts.counts.tolist()
+    assert whole.hits.tolist() == parts.hits.tolist()
+    np.testing.assert_allclose(whole.logprob10, parts.logprob10, rtol=1e-12)
+    np.testing.assert_array_equal(lm.score_lines(lines, threads=1), lm.score_lines(lines, threads=3))
+    np.testing.assert_array_equal(np.concatenate(list(lm.score_text(lines))), lm.score_lines(lines))
+
+
+def test_a_stream_has_no_seams(text: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    lm = plre.train(text, order=4, method="kn", markers=False)
+    whole = lm.perplexity(text)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 300)
+    assert lm.perplexity(text) == pytest.approx(whole, rel=1e-12)
+
+
+def test_concurrent_callers(lm: plre.LanguageModel, text: list[str]) -> None:
+    expected = [lm.score(line) for line in text]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lm.score, text)) == expected
+
+
+def test_unseen_words_have_no_probability_without_the_uniform_share(text: list[str]) -> None:
+    lm = plre.train(text, min_count=1, uniform=False)
+    assert lm.prob("<unk>", ["w1"]) == 0.0
+    assert lm.score("never") == -math.inf
+    assert lm.distribution(["w1"]).sum() == pytest.approx(1, abs=1e-6)

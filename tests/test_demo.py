@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plre.demo import Splits, collect, contest, documentation, sentences, source_files
+from plre.progress import Progress
+
+
+def test_prose_is_found_in_python_files(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text('"""Return the sum of all the numbers. It is exact."""\nx = "short"\n')
+    assert [s for text in documentation(path) for s in sentences(text)] == [
+        "return the sum of all the numbers .",
+        "it is exact .",
+    ]
+    path.write_text("def broken(:")
+    assert list(documentation(path)) == []
+
+
+def test_no_module_is_in_two_parts() -> None:
+    splits = Splits()
+    assert splits.of("json/decoder.py") is splits.of("json/decoder.py")
+    parts = [splits.of(f"module{i}.py") for i in range(300)]
+    assert all(any(part is one for part in parts) for one in (splits.train, splits.dev, splits.test))
+
+
+@pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
+def test_the_contest_on_a_part_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = source_files()
+    assert len(files) > 500
+    monkeypatch.setattr("plre.demo.source_files", lambda: files[::12])
+    splits = collect(Progress())
+    assert min(map(len, (splits.train, splits.dev, splits.test))) > 50
+    assert not set(splits.train) & set(splits.test)
+    contenders = list(contest(splits, order=3, threads=None, progress=Progress()))
+    assert [c.name for c in contenders] == ["Kneser-Ney", "modified Kneser-Ney", "PLRE"]
+    assert contenders[2].test.perplexity < contenders[1].test.perplexity

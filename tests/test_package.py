@@ -1,0 +1,94 @@
+"""The shape of the house: what is public, who may import whom, and how light it is to open the door."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import plre
+import plre._jit
+import plre.cli.ask
+import plre.demo
+import plre.ensemble.ladder
+import plre.ensemble.recipe
+import plre.lowrank.blocks
+import plre.smoothing.discounts
+import plre.text.vocabulary
+
+ROOT = Path(plre.__file__).parent
+
+#: docs/architecture.md: a part may import those before it, never those after it.
+PARTS = [
+    ("errors", "_version", "progress"),
+    ("_jit",),
+    ("text",),
+    ("counts",),
+    ("smoothing",),
+    ("lowrank",),
+    ("model",),
+    ("ensemble",),
+    ("training",),
+    ("evaluation",),
+    ("demo",),
+    ("cli",),
+]
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {name.split(".")[1] for name in found if name.startswith("plre.")}
+
+
+def test_data_flows_one_way() -> None:
+    place = {name: i for i, names in enumerate(PARTS) for name in names}
+    for path in ROOT.rglob("*.py"):
+        part = path.relative_to(ROOT).parts[0].removesuffix(".py")
+        if part == "__init__":
+            continue
+        for other in imports(path):
+            assert place[other] <= place[part], f"{path.relative_to(ROOT)} imports plre.{other}"
+
+
+def test_public_names_are_complete_and_exist() -> None:
+    for name in plre.__all__:
+        assert getattr(plre, name) is not None
+    assert set(dir(plre)) == set(plre.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        plre.nothing  # noqa: B018
+
+
+def test_import_and_help_do_not_load_numpy() -> None:
+    for code in ("import plre", "from plre.cli.main import run; run(['train', '--help'])"):
+        script = (
+            f"import sys; {code}; sys.exit('numpy' in sys.modules or 'numba' in sys.modules or 'rich' in sys.modules)"
+        )
+        assert subprocess.run([sys.executable, "-c", script], stdout=subprocess.DEVNULL, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        plre.text.vocabulary,
+        plre.smoothing.discounts,
+        plre.lowrank.blocks,
+        plre.ensemble.ladder,
+        plre.ensemble.recipe,
+        plre.demo,
+        plre.cli.ask,
+    ],
+)
+def test_examples_in_docstrings(module: object) -> None:
+    import doctest
+
+    result = doctest.testmod(module)  # type: ignore[arg-type]
+    assert result.attempted > 0
+    assert result.failed == 0
