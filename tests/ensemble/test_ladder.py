@@ -98,13 +98,14 @@ def test_rank_one_at_power_zero_is_the_lower_order() -> None:
     for h in ("a", "b", "c"):
         after = counts.after((h,))
         for w in "abcd":
-            layer = d * distinct[w] * len(after) / len(seen)  # rank 1 of the matrix that is d where seen
+            # Rank 1 of the matrix that is d wherever a bigram was seen.
+            layer = d * distinct[w] * len(after) / len(seen)
             kept = max(after.get(w, 0) - d, 0)
             assert (kept + layer) / sum(after.values()) == pytest.approx(kn.prob(w, (h,)))
 
 
 def test_full_rank_without_remainder_is_maximum_likelihood() -> None:
-    """With every layer at full rank, seen n-grams get their relative frequency but for what the lower order mixes in."""
+    """With every layer at full rank, n-grams get their relative frequency but for what the lower order mixes in."""
     text = [list("abcab"), list("abd"), list("bcaab"), list("dcba")]
     tiny = 1e-6
     recipe = Recipe(2, rungs={2: (Rung(0.5, Rank(fixed=99)),)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ class Stopping:
 class _Packed:
     """The blocks of rank 2 and more, packed (rows, columns, entries and factors of a block follow each other)."""
 
-    rank: NDArray[np.int32]
+    rank: NDArray[np.int64]
     row_start: NDArray[np.int64]  # of each block
     column_start: NDArray[np.int64]  # of each block
     columns: NDArray[np.int64]  # the original column of each packed one
@@ -110,7 +111,7 @@ def _pack(
     row_entries = np.empty(entries, np.int32)
     kernels.transpose(entry_start, rows, row_entry_start, row_columns, row_entries)
 
-    ranks = rank[chosen]
+    ranks = rank[chosen].astype(np.int64)
     left_start = _starts(np.diff(row_start) * ranks)
     right_start = _starts(np.diff(column_start) * ranks)
     return _Packed(
@@ -119,11 +120,11 @@ def _pack(
         np.empty(int(left_start[-1]), np.float32),
         np.empty(int(right_start[-1]), np.float32),
         np.empty(entries, np.float32),
-        np.random.SeedSequence(seed).generate_state(len(chosen), np.uint64),
+        np.random.SeedSequence(seed).generate_state(len(chosen), np.uint64).astype(np.uint64),
     )  # fmt: skip
 
 
-def _starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def _starts(lengths: NDArray[Any]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(lengths)])
 
 

@@ -52,7 +52,7 @@ class Proportional:
 
     def __call__(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The discount of every count."""
-        return self.share * counts
+        return self.share * counts.astype(np.float64)
 
 
 #: Used where Good-Turing has nothing to go by (KenLM's --discount_fallback has the same numbers for modified ones).

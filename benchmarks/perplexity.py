@@ -1,0 +1,61 @@
+"""Test perplexity of every method: `python -m benchmarks perplexity`."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import plre
+from benchmarks.common import CORPORA, command, part, table
+from plre.text.sources import read_blocks
+
+CASES = [("wikitext2", 3), ("wikitext2", 5), ("english", 3), ("russian", 3)]
+
+
+def kenlm(lm: plre.LanguageModel, folder: str, order: int) -> str:
+    """Test perplexity of KenLM's lmplz and query on the same text, `<unk>` being a plain word; "-" without them."""
+    if not all(map(shutil.which, ("lmplz", "query"))):
+        return "-"
+    with tempfile.TemporaryDirectory() as place:
+        for name in ("train", "test"):
+            with Path(place, name).open("w") as out:
+                for block in read_blocks(part(folder, name)):
+                    for line in block.data.split(b"\n")[:-1]:
+                        words = (word.decode() for word in line.split())
+                        known = (word if word in lm and word != "<unk>" else "UNKNOWN" for word in words)
+                        out.write(" ".join(known) + "\n")
+        arpa, test = Path(place, "arpa"), Path(place, "test")
+        command("lmplz", "-o", order, "-S", "4G", "-T", place, stdin=Path(place, "train"), stdout=arpa)
+        shown = command("query", "-v", "summary", arpa, stdin=test)
+    return f"{float(shown.split('Perplexity including OOVs:')[1].split()[0]):.3f}"
+
+
+def run() -> str:
+    rows = []
+    for folder, order in CASES:
+        min_count = CORPORA[folder]
+        values: dict[str, float] = {}
+        spent: dict[str, float] = {}
+        for name, options in {
+            "kn": {"method": "kn"},
+            "mkn": {"method": "mkn"},
+            "plre": {"method": "plre", "preset": "paper"},
+            "dev": {"method": "plre", "preset": "paper", "dev": part(folder, "valid")},
+        }.items():
+            start = time.perf_counter()
+            lm = plre.train(part(folder, "train"), order=order, min_count=min_count, **options)  # type: ignore[arg-type]
+            spent[name] = time.perf_counter() - start
+            values[name] = lm.perplexity(part(folder, "test"))
+        chosen = " / ".join(rungs[0][1] for _, rungs in sorted(lm.metadata["rungs"].items()))
+        gain = 1 - values["dev"] / values["mkn"]
+        rows.append(
+            [folder, order, f"{values['kn']:.3f}", f"{values['mkn']:.3f}", kenlm(lm, folder, order), f"{values['plre']:.2f}",
+             f"**{values['dev']:.2f}**", f"{gain:.1%}", chosen, f"{spent['plre']:.1f} / {spent['dev']:.1f} s"]
+        )  # fmt: skip
+    return table(
+        ["corpus", "order", "kn", "mkn", "KenLM", "plre", "plre, ranks chosen on dev", "gain over mkn",
+         "fractions chosen (bigram / slices)", "training: plre / with dev"],
+        rows,
+    )  # fmt: skip
