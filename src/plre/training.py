@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from plre._jit import cpu_count
@@ -80,7 +79,7 @@ def train(
     builder = Builder(counts, known, recipe, threads=threads, progress=progress)
     if dev is not None and recipe.grids:
         recipe, trials = choose_fractions(builder, dev, skip_markers=skip_markers, errors=errors, progress=progress)
-        about["trials"] = [asdict(trial) for trial in trials]
+        about["trials"] = [trial.describe() for trial in trials]
     return builder.build(about, recipe)
 
 

@@ -27,7 +27,7 @@ def test_ranks_are_chosen_on_dev_and_nothing_is_factorised_twice(
     assert len(trials) == 9
     best = min(trials, key=lambda trial: trial["perplexity"])
     assert lm.perplexity(other_text) == pytest.approx(best["perplexity"], rel=1e-9)
-    chosen = {int(n): float(rungs[0][1]) for n, rungs in lm.metadata["rungs"].items()}
+    chosen = {n: float(rungs[0][1]) for n, rungs in lm.metadata["rungs"].items()}
     assert chosen == best["fractions"]
 
 

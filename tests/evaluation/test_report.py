@@ -8,7 +8,7 @@ import pytest
 import plre
 from plre.evaluation.describe import describe_model
 from plre.evaluation.report import render
-from plre.evaluation.words import word_lines
+from plre.evaluation.words import WordLines
 
 
 @pytest.fixture(scope="module")
@@ -97,11 +97,14 @@ def test_signature_says_how(lm: plre.LanguageModel, text: list[str]) -> None:
 
 
 def test_every_word(lm: plre.LanguageModel) -> None:
-    rows = [line.split("\t") for line in word_lines(lm, LINES)]
+    lines: list[str] = []
+    plre.evaluate(lm, LINES, also=WordLines(lm, lines.append))
+    rows = [line.split("\t") for line in lines]
     assert [row[1] for row in rows[:5]] == ["w1", "w2", "<unk>", "</s>", "w3"]
     assert [row[0] for row in rows] == ["1"] * 4 + ["2"] * 2 + ["3"] + ["4"] * 4
     assert sum(float(row[2]) for row in rows[:4]) == pytest.approx(lm.score(LINES[0]), abs=1e-5)
-    sentences = list(word_lines(lm, LINES, "kenlm"))
+    sentences: list[str] = []
+    plre.evaluate(lm, LINES, also=WordLines(lm, sentences.append, "kenlm"))
     assert len(sentences) == 4
     assert sentences[0].endswith(f"Total: {lm.score(LINES[0]):.7g} OOV: 1")
 

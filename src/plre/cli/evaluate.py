@@ -39,7 +39,7 @@ def evaluate(
     from plre.cli.console import make_progress
     from plre.evaluation.report import evaluate as run
     from plre.evaluation.report import render
-    from plre.evaluation.words import word_lines
+    from plre.evaluation.words import WordLines
     from plre.model.lm import LanguageModel
     from plre.text.sources import expand
 
@@ -48,12 +48,12 @@ def evaluate(
     paths = [Path(path) for text in texts for path in expand(text)]
     reports = []
     for path in paths:
-        if words:
-            for line in word_lines(lm, path, style, skip_markers=skip_markers, errors=errors, threads=threads):
-                print(line)
-            if str(path) == "-":
-                return
-        reports.append(run(lm, path, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress))
+        lines = WordLines(lm, print, style) if words else None
+        reports.append(
+            run(lm, path, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress, also=lines)
+        )
+        if lines:
+            lines.finish()
     print(render(reports, style))
 
 

@@ -21,7 +21,7 @@ def count_ngrams(text: EncodedText, order: int, *, threads: int = 1, progress: P
     tables: list[NgramTable] = []
     with progress.stage("counting n-grams", order, "orders") as advance:
         raw = np.bincount(ids, minlength=len(text.vocab)).astype(np.int32)
-        raw[BOS] = 0
+        raw[BOS] = 0  # never predicted
         words = np.arange(len(text.vocab), dtype=np.int32)
         root = np.array([0, len(words)], np.int32)
         tables.append(NgramTable(1, words, root, np.zeros(len(words), np.int32), raw, raw))

@@ -43,22 +43,13 @@ class Builder:
         self.recipe = recipe
         self.threads = threads
         self.progress = progress or Progress()
-        self.discounts: list[Discount] = list(
-            discounts or estimate([self._counts(n) for n in self._orders()], [recipe.discount] * recipe.order)
-        )
+        counted = [self._counts(n) for n in range(1, recipe.order + 1)]
+        self.discounts: list[Discount] = list(discounts or estimate(counted, [recipe.discount] * recipe.order))
         self._factors: dict[tuple[int, tuple[Rung, ...]], Factors] = {}
-
-    def _orders(self) -> range:
-        return range(1, self.recipe.order + 1)
 
     def _counts(self, n: int) -> NDArray[np.int32]:
         """The counts that smoothing works on."""
-        table = self.counts[n]
-        counts = table.adjusted if self.recipe.continuation else table.raw
-        if n == 1 and self.counts.markers:
-            counts = counts.copy()
-            counts[BOS] = 0
-        return counts
+        return self.counts[n].adjusted if self.recipe.continuation else self.counts[n].raw
 
     def _table(self, n: int, powers: list[float]) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
         """Layers and remainder for every count up to the largest of order n."""

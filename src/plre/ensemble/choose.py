@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
-from typing import cast
+from typing import Any, cast
 
 from plre.ensemble.build import Builder
 from plre.ensemble.recipe import Recipe
@@ -19,6 +19,11 @@ class Trial:
 
     fractions: dict[int, float]
     perplexity: float
+
+    def describe(self) -> dict[str, Any]:
+        """As a model file keeps it."""
+        fractions = {str(order): fraction for order, fraction in self.fractions.items()}
+        return {"fractions": fractions, "perplexity": self.perplexity}
 
 
 def choose_fractions(

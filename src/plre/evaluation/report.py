@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from plre._version import __version__
 from plre.model.lm import LanguageModel
-from plre.model.scoring import Tally
+from plre.model.scoring import Scored, Tally
 from plre.progress import Progress
 from plre.text.encode import describe
 from plre.text.sources import Errors, Source
@@ -138,10 +139,11 @@ def evaluate(
     errors: Errors = "strict",
     threads: int | None = None,
     progress: Progress | None = None,
+    also: Callable[[Scored], object] | None = None,
 ) -> Report:
-    """Score a text and report on it."""
+    """Score a text and report on it. ``also`` is shown every piece of it, such as :class:`WordLines`."""
     start = time.perf_counter()
-    tally = lm.tally(text, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress)
+    tally = lm.tally(text, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress, also=also)
     return Report(name or describe(text), tally, time.perf_counter() - start, signature(lm))
 
 

@@ -1,43 +1,50 @@
-"""Every word of a text with its probability, as lines of a table or as KenLM prints them."""
+"""Every word of a text with its probability, as a table or as KenLM prints it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 
 from plre.model.lm import LanguageModel
-from plre.text.sources import Errors, Source
+from plre.model.scoring import Scored
 from plre.text.vocabulary import BOS, EOS, UNK
 
 
-def word_lines(
-    lm: LanguageModel,
-    text: Source,
-    style: str = "text",
-    *,
-    skip_markers: bool = False,
-    errors: Errors = "strict",
-    threads: int | None = None,
-) -> Iterator[str]:
-    """Lines ``sentence TAB word TAB log10 probability TAB order matched``; or, for "kenlm", one line a sentence."""
-    sentence = 1
-    shown: list[str] = []
-    score, unknown = 0.0, 0
-    for piece in lm.scored_words(text, skip_markers=skip_markers, errors=errors, threads=threads):
+class WordLines:
+    """Writes a line for each word: ``sentence TAB word TAB log10 probability TAB order matched``.
+
+    In the style "kenlm" it is a line for each sentence instead. Call it with the pieces of a text, in order.
+    """
+
+    def __init__(self, lm: LanguageModel, write: Callable[[str], object], style: str = "text") -> None:
+        self.lm = lm
+        self.write = write
+        self.style = style
+        self.sentence = 1
+        self.shown: list[str] = []
+        self.score = 0.0
+        self.unknown = 0
+
+    def __call__(self, piece: Scored) -> None:
+        """Write the words of a piece."""
         for i in range(piece.first, len(piece.ids)):
             w = int(piece.ids[i])
             if w == BOS:
                 continue
-            word, logprob, matched = lm.vocab.word(w), math.log10(piece.probs[i]), int(piece.matched[i])
-            if style != "kenlm":
-                yield f"{sentence}\t{word}\t{logprob:.6f}\t{matched}"
-            else:
-                shown.append(f"{word}={w} {matched} {logprob:.7g}")
-                score += logprob
-                unknown += w == UNK
+            word, matched = self.lm.vocab.word(w), int(piece.matched[i])
+            logprob = math.log10(piece.probs[i]) if piece.probs[i] > 0 else -math.inf
+            if self.style == "kenlm":
+                self.shown.append(f"{word}={w} {matched} {logprob:.7g}")
+                self.score += logprob
+                self.unknown += w == UNK
                 if w == EOS:
-                    yield "\t".join(shown) + f"\tTotal: {score:.7g} OOV: {unknown}"
-                    shown, score, unknown = [], 0.0, 0
-            sentence += w == EOS
-    if shown:
-        yield "\t".join(shown) + f"\tTotal: {score:.7g} OOV: {unknown}"
+                    self.finish()
+            else:
+                self.write(f"{self.sentence}\t{word}\t{logprob:.6f}\t{matched}")
+            self.sentence += w == EOS
+
+    def finish(self) -> None:
+        """Write what is left of a sentence."""
+        if self.shown:
+            self.write("\t".join(self.shown) + f"\tTotal: {self.score:.7g} OOV: {self.unknown}")
+        self.shown, self.score, self.unknown = [], 0.0, 0

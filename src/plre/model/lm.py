@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -157,10 +157,16 @@ class LanguageModel:
         errors: Errors = "strict",
         threads: int | None = None,
         progress: Progress | None = None,
+        also: Callable[[Scored], object] | None = None,
     ) -> Tally:
-        """Counts and log10 probabilities over a text, from which every kind of perplexity follows."""
+        """Counts and log10 probabilities over a text, from which every kind of perplexity follows.
+
+        ``also`` is called with the text piece by piece, each position with its probability.
+        """
         options = TextOptions(self.markers, skip_markers, errors)
-        return tally_text(self, text, options=options, threads=threads or cpu_count(), progress=progress or Progress())
+        return tally_text(
+            self, text, also=also, options=options, threads=threads or cpu_count(), progress=progress or Progress()
+        )
 
     def score_text(
         self,
@@ -172,35 +178,14 @@ class LanguageModel:
         progress: Progress | None = None,
     ) -> Iterator[NDArray[np.float64]]:
         """log10 probability of each line of a text of any size, in pieces of some thousand lines."""
-        options = TextOptions(self.markers, skip_markers, errors)
         return map_text(
             self,
             text,
             lambda scored: line_scores(scored, eos=self.markers),
             by_line=True,
-            options=options,
+            options=TextOptions(self.markers, skip_markers, errors),
             threads=threads or cpu_count(),
             progress=progress or Progress(),
-        )
-
-    def scored_words(
-        self,
-        text: Source,
-        *,
-        skip_markers: bool = False,
-        errors: Errors = "strict",
-        threads: int | None = None,
-    ) -> Iterator[Scored]:
-        """A text in pieces, with the probability of each word and the order of the n-gram that matched."""
-        options = TextOptions(self.markers, skip_markers, errors)
-        return map_text(
-            self,
-            text,
-            lambda scored: scored,
-            by_line=self.markers,
-            options=options,
-            threads=threads or cpu_count(),
-            progress=Progress(),
         )
 
     # --- words -------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -32,19 +32,17 @@ class Scored:
     first: int = 0
 
 
-@dataclass
 class Tally:
-    """Sums over a text. ``counts`` and ``logprob10`` are for known words, unknown words, sentence ends."""
+    """Sums over a text."""
 
-    order: int
-    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(3, np.int64))
-    logprob10: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
-    #: How many positions matched an n-gram of order 1, 2, ...
-    hits: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-
-    def __post_init__(self) -> None:
-        if not len(self.hits):
-            self.hits = np.zeros(self.order, np.int64)
+    def __init__(self, order: int) -> None:
+        self.order = order
+        #: Known words, unknown words, sentence ends.
+        self.counts = np.zeros(3, np.int64)
+        #: Base 10 logarithms of their probabilities, added up.
+        self.logprob10 = np.zeros(3)
+        #: How many positions matched an n-gram of order 1, 2, ...
+        self.hits = np.zeros(order, np.int64)
 
     def add(self, other: Tally) -> None:
         """Add another text's sums to this one's."""
@@ -119,17 +117,28 @@ def map_text(
             advance(block.read)
 
 
-def tally_text(lm: LanguageModel, source: Source, *, options: TextOptions, threads: int, progress: Progress) -> Tally:
-    """The sums of a whole text."""
+def tally_text(
+    lm: LanguageModel,
+    source: Source,
+    *,
+    also: Callable[[Scored], object] | None,
+    options: TextOptions,
+    threads: int,
+    progress: Progress,
+) -> Tally:
+    """The sums of a whole text; ``also`` is shown its pieces, in order."""
 
-    def each(scored: Scored) -> Tally:
+    def each(scored: Scored) -> tuple[Tally, Scored | None]:
         part = Tally(lm.order)
         kernels.tally(scored.ids, scored.probs, scored.matched, scored.first, part.counts, part.logprob10, part.hits)
-        return part
+        return part, scored if also else None
 
     whole = Tally(lm.order)
-    for part in map_text(lm, source, each, by_line=lm.markers, options=options, threads=threads, progress=progress):
+    parts = map_text(lm, source, each, by_line=lm.markers, options=options, threads=threads, progress=progress)
+    for part, scored in parts:
         whole.add(part)
+        if also and scored:
+            also(scored)
     if not whole.counts.sum():
         raise TextError(f"{describe(source)}: holds no words; there is nothing to score")
     return whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import glob
 import gzip
 import io
@@ -96,24 +97,23 @@ def read_blocks(source: Source, *, stream: bool = False, errors: Errors = "stric
     With ``stream`` a block may end at any white space, so that a file of one huge line needs no more memory.
     """
     expanded = expand(source)
-    raw = chain.from_iterable(map(_file_blocks_cut(stream), expanded)) if isinstance(expanded, list) else (
-        _string_blocks(expanded)
-    )  # fmt: skip
-    for block in raw:
+    if isinstance(expanded, list):
+        cuts = _SPACES if stream else b"\n"
+        blocks = chain.from_iterable(_file_blocks(path, cuts) for path in expanded)
+    else:
+        blocks = chain(_string_blocks(expanded))
+    for block in blocks:
         yield _valid(block, errors)
 
 
-def _file_blocks_cut(stream: bool) -> Any:
-    return lambda path: _file_blocks(path, _SPACES if stream else b"\n")
-
-
 def _file_blocks(path: str, cuts: bytes) -> Iterator[Block]:
+    """A file's blocks, each cut after the last of the bytes ``cuts`` in what was read."""
     name = "<stdin>" if path == "-" else path
     line = 1
     position = 0
     tail: list[bytes] = []
     try:
-        with _open(path) as (raw, text):
+        with _opened(path) as (raw, text):
             first = True
             while True:
                 data = text.read(BLOCK_BYTES)
@@ -143,25 +143,19 @@ def _file_blocks(path: str, cuts: bytes) -> Iterator[Block]:
         yield Block(last + b"\n", name, line, len(last))
 
 
-class _open:  # noqa: N801 - reads as the function it replaces
-    """A file opened by what its first bytes say it is: the raw file (for progress) and its text."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __enter__(self) -> tuple[IO[bytes], IO[bytes]]:
-        if self.path == "-":
-            raw: Any = io.BufferedReader(sys.stdin.buffer)  # type: ignore[type-var]
-        else:
-            raw = open(self.path, "rb")
-        self.raw = raw
-        return raw, decompressed(raw, raw.peek(8)[:8])
-
-    def __exit__(self, *exc: object) -> None:
-        if self.path == "-":
-            self.raw.detach()
-        else:
-            self.raw.close()
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """The raw file (for progress) and the text in it, by what its first bytes say it is."""
+    if path == "-":
+        raw: Any = io.BufferedReader(cast(io.RawIOBase, sys.stdin.buffer))
+        close = raw.detach
+    else:
+        raw = open(path, "rb")  # noqa: SIM115 - closed below, like standard input is let go of
+        close = raw.close
+    try:
+        yield raw, decompressed(raw, raw.peek(8)[:8])
+    finally:
+        close()
 
 
 def decompressed(raw: IO[bytes], first: bytes) -> IO[bytes]:
@@ -195,9 +189,8 @@ def _string_blocks(lines: Iterator[str]) -> Iterator[Block]:
     """Sentences given as strings; a newline inside one is white space, so that one string is one sentence."""
     parts: list[bytes] = []
     size = 0
-    first = number = 1
-    for number, item in enumerate(lines, 1):
-        line = _as_line(item)
+    first = 1
+    for number, line in enumerate(lines, 1):
         parts.append(line.replace("\n", " ").encode("utf-8", "surrogatepass"))
         size += len(line) + 1
         if size > BLOCK_BYTES:
