@@ -18,8 +18,9 @@ NOTES = {
     "on the same text with `<unk>` renamed to a plain word. Without dev text the fractions are 0.0005 / 0.001.",
     "marginals": "Theorem 1 of the paper says that the probabilities of a word over all training events add up to its "
     "count. It is exact (1e-5, `tests/ensemble/test_marginals.py`) for constant discounts, without sentence boundaries "
-    "and without the uniform share of the unigrams. This is how far it is off on wikitext2, order 3, where none of "
-    "these holds: the difference between both sides, relative to the count.",
+    "and without the uniform share of the unigrams. On wikitext2, order 3, there are sentences and the uniform share, "
+    "and `mkn` has three discounts: this is the difference between both sides relative to the count, median / largest "
+    "of 50 words drawn from each band of frequency.",
     "speed": "",
 }
 

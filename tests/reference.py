@@ -123,6 +123,46 @@ class Reference:
         return kept / sums[0] + gamma[0] * p
 
 
+class Ladder(Reference):
+    """The telescoped form (method.md 5), for discounts that depend on the count and powers spaced at will."""
+
+    def __init__(
+        self,
+        sentences: Sequence[Sequence[str]],
+        order: int,
+        discount: Callable[[int], float],
+        powers: dict[int, Sequence[float]],
+    ) -> None:
+        self.discount = discount
+        super().__init__(sentences, order, [0.0] * order, powers)
+
+    def _bound(self, n: int, j: int, c: int) -> float:
+        """f_j(c)."""
+        rho = self._rho(n)[j]
+        return c**rho * self.discount(c) ** (1 - rho)
+
+    def _layer(self, n: int, j: int) -> dict[Gram, Callable[[str, str], float]]:
+        slices: dict[Gram, dict[tuple[str, str], float]] = defaultdict(dict)
+        for gram, c in self.counts[n].items():
+            slices[gram[1:-1]][gram[0], gram[-1]] = self._bound(n, j, c) - self._bound(n, j + 1, c)
+        return {middle: self.approximate(entries) for middle, entries in slices.items()}
+
+    def prob(self, w: str, h: Gram = ()) -> float:
+        """P(w | h)."""
+        h = h[len(h) - min(len(h), self.order - 1) :]
+        counts = self.after(h)
+        if not counts:
+            return self.prob(w, h[1:])
+        n, total = len(h) + 1, sum(counts.values())
+        rest = sum(self.discount(c) for c in counts.values()) / total
+        if not h:
+            c = counts.get(w, 0)
+            return (c - self.discount(c) if c else 0) / total + rest / len(self.vocabulary)
+        kept = counts[w] - self._bound(n, 1, counts[w]) if w in counts else 0.0
+        middle = sum(layer[h[1:]](h[0], w) for layer in self.layers.get(n, ()))
+        return (kept + middle) / total + rest * self.prob(w, h[1:])
+
+
 def start(size: int, seed: int) -> np.ndarray:
     """The random start: splitmix64 mapped to 1/2 ... 3/2."""
     out = np.empty(size)

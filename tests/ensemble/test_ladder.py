@@ -19,7 +19,7 @@ from plre.errors import UsageError
 from plre.lowrank.blocks import Rank
 from plre.smoothing.discounts import Proportional, Steps
 from plre.text.encode import TextOptions, encode_training_text
-from tests.reference import Reference
+from tests.reference import Ladder, Reference
 
 sentences = st.lists(st.lists(st.sampled_from("abcd"), max_size=6), min_size=2, max_size=8).filter(any)
 ONE = Rank(fixed=1)
@@ -73,6 +73,20 @@ def test_ladder_equals_the_papers_recursion(text: list[list[str]], order: int, e
     rungs = {n: tuple(Rung(p, ONE) for p in powers) for n in range(2, order + 1)}
     lm = build(text, Recipe(order, rungs=rungs), [Steps(x, x, x) for x in d])
     reference = Reference(text, order, d, dict.fromkeys(range(2, order + 1), powers))
+    assert_equal(lm, reference, order)
+
+
+@settings(max_examples=25)
+@given(
+    sentences, st.integers(1, 4), st.lists(st.sampled_from([0.9, 0.75, 0.6, 0.5, 0.3, 0.1]), unique=True, max_size=3)
+)
+def test_modified_discounts_and_any_powers(text: list[list[str]], order: int, powers: list[float]) -> None:
+    powers = sorted(powers, reverse=True)
+    steps = Steps(0.6, 1.1, 1.4)
+    rungs = {n: tuple(Rung(p, ONE) for p in powers) for n in range(2, order + 1)}
+    lm = build(text, Recipe(order, discount="mkn", rungs=rungs), [steps] * order)
+    discount = {1: 0.6, 2: 1.1}
+    reference = Ladder(text, order, lambda c: discount.get(c, 1.4), dict.fromkeys(range(2, order + 1), powers))
     assert_equal(lm, reference, order)
 
 
