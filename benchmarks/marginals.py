@@ -9,7 +9,7 @@ from benchmarks.common import part, table
 from plre._jit import cpu_count, parallel
 from plre.counts.local import count_ngrams
 from plre.model.scoring import probabilities
-from plre.text.encode import encode_training_text
+from plre.text.encode import encode_text
 from plre.text.vocabulary import BOS, EOS
 
 BANDS = [(1, 9), (10, 99), (100, 999), (1000, 10**9)]
@@ -18,7 +18,7 @@ WORDS_A_BAND = 50
 
 def run() -> str:
     path = part("wikitext2", "train")
-    text = encode_training_text(path, min_count=1, threads=cpu_count())
+    text = encode_text(path, min_count=1, threads=cpu_count())
     counts = count_ngrams(text, 3)
     events = np.bincount(text.ids, minlength=len(text.vocab))
     events[BOS] = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import plre
 import plre._jit
 import plre.cli.ask
+import plre.cli.console
 import plre.demo
 import plre.ensemble.ladder
 import plre.ensemble.recipe
@@ -84,6 +86,7 @@ def test_import_and_help_do_not_load_numpy() -> None:
         plre.ensemble.recipe,
         plre.demo,
         plre.cli.ask,
+        plre.cli.console,
     ],
 )
 def test_examples_in_docstrings(module: object) -> None:
@@ -92,3 +95,24 @@ def test_examples_in_docstrings(module: object) -> None:
     result = doctest.testmod(module)  # type: ignore[arg-type]
     assert result.attempted > 0
     assert result.failed == 0
+
+
+def test_kernels_are_compiled_again_when_any_of_them_changes(tmp_path: Path) -> None:
+    """Kernels use each other's constants across files; numba alone would go on with the old machine code."""
+    shutil.copytree(ROOT, tmp_path / "plre", ignore=shutil.ignore_patterns("__pycache__"))
+    script = (
+        "import plre; print(plre.train(['a b c a b', 'b c a', 'c a b'] * 3, min_count=1).distribution('a b').sum())"
+    )
+    layout = tmp_path / "plre" / "model" / "layout.py"
+    sums = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        sums.append(float(done.stdout))
+        old = layout.read_text()
+        changed = old.replace('"words", "children", "prob", "backoff"', '"prob", "backoff", "words", "children"')
+        changed = changed.replace("WORDS, CHILDREN, PROB, BACKOFF", "PROB, BACKOFF, WORDS, CHILDREN")
+        assert changed != old or len(sums) == 2
+        layout.write_text(changed)
+    assert sums == [pytest.approx(1, abs=1e-6)] * 2

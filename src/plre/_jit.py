@@ -6,15 +6,19 @@ machine code is cached on disk, so compiling happens once per machine.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numba import njit
 from numba.core import event
+from numba.core.caching import FunctionCache
 from numpy.typing import NDArray
 
 Kernel = Callable[..., Any]
@@ -25,16 +29,42 @@ R = TypeVar("R")
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
+def _sources() -> str:
+    """A hash of all code that ends up inside kernels: kernels call each other and use constants across files."""
+    root = Path(__file__).parent
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted([*root.glob("*/_kernels.py"), root / "model" / "layout.py", root / "_jit.py"]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+_SOURCES = _sources()
+
+
+class _Cache(FunctionCache):
+    """Numba's cache of machine code on disk, which by itself looks only at the file that a kernel stands in."""
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        key: Any = super()._index_key(sig, codegen)  # type: ignore[no-untyped-call]
+        return (*key, _SOURCES)
+
+
+def _compile(function: Kernel, **options: Any) -> Kernel:
+    compiled: Any = njit(nogil=True, error_model="numpy", **options)(function)
+    # Without a writable directory numba refuses to cache: then kernels are compiled anew in each process.
+    with contextlib.suppress(RuntimeError):
+        compiled._cache = _Cache(function)  # type: ignore[no-untyped-call]
+    return compiled
+
+
 def kernel(function: Kernel) -> Kernel:
     """Compile with exact, left-to-right floating point."""
-    compiled: Any = njit(cache=True, nogil=True, error_model="numpy")(function)
-    return compiled
+    return _compile(function)
 
 
 def fast_kernel(function: Kernel) -> Kernel:
     """Compile with sums that may be reordered (and therefore vectorised)."""
-    compiled: Any = njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)(function)
-    return compiled
+    return _compile(function, fastmath=_FAST)
 
 
 def cpu_count() -> int:

@@ -14,6 +14,10 @@ class UsageError(PlreError, ValueError):
     """An argument or option that does not make sense (exit code 2 on the command line)."""
 
 
+class TooLargeError(UsageError):
+    """Ranks that ask for more than a model can hold."""
+
+
 class TextError(PlreError, ValueError):
     """Text that cannot be used as it is; names the file and the line."""
 

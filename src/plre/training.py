@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plre._jit import cpu_count
 from plre._version import __version__
 from plre.counts.local import count_ngrams
+from plre.counts.ngrams import Counter
 from plre.ensemble.build import Builder
 from plre.ensemble.choose import choose_fractions
 from plre.ensemble.recipe import Rung, make_recipe, parse_rungs
 from plre.errors import UsageError
 from plre.model.lm import LanguageModel
 from plre.progress import Progress
-from plre.text.encode import TextOptions, encode_training_text, read_vocabulary
-from plre.text.sources import Errors, Source
+from plre.text.encode import TextOptions, encode_text, read_vocabulary
+from plre.text.sources import Errors, Source, sized
 
 Rungs = Mapping[int, Sequence[Rung]] | Sequence[str]
 
@@ -29,7 +29,7 @@ def train(
     preset: str | None = None,
     dev: Source | None = None,
     min_count: int = 2,
-    vocab: str | os.PathLike[str] | None = None,
+    vocab: Source | None = None,
     markers: bool = True,
     skip_markers: bool = False,
     errors: Errors = "strict",
@@ -38,6 +38,7 @@ def train(
     seed: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
+    counter: Counter = count_ngrams,
 ) -> LanguageModel:
     """Train a model.
 
@@ -48,26 +49,33 @@ def train(
     preset       for plre: "paper"
     dev          held-out text on which ranks are chosen
     min_count    words seen less often become ``<unk>``
-    vocab        a file that lists the words to know, instead of ``min_count``
+    vocab        the words to know, as a file or a list, instead of ``min_count``
     markers      False: the text is one stream without sentence starts and ends
     skip_markers treat ``<s>`` and ``</s>`` in the text as white space instead of refusing it
     errors       "replace" goes on over invalid UTF-8
     rungs        low rank layers instead of a preset, for example ``["2:0.5:20", "3:0.5:0.001"]`` (order:power:rank)
     uniform      False: no uniform share in the unigrams; unseen words get probability 0
     seed         of the factorisations' random starts: same seed, same model
+    counter      how n-grams are counted
     """
     progress = progress or Progress()
-    threads = threads or cpu_count()
+    threads = cpu_count() if threads is None else threads
+    if threads < 1:
+        raise UsageError(f"threads must be at least 1, not {threads}")
     parsed = _parsed(rungs)
     recipe = make_recipe(order, method, preset, parsed, seed, uniform)
     if dev is not None and not recipe.grids:
         progress.note("nothing is chosen on dev text with these options; it is not used")
+        dev = None
+    if dev is not None:
+        dev, _ = sized(dev)  # a missing file is better noticed now than after the training text was read
     options = TextOptions(markers, skip_markers, errors)
-    fixed = None if vocab is None else read_vocabulary(os.fspath(vocab), errors)
-    encoded = encode_training_text(
-        text, min_count=min_count, vocab=fixed, options=options, threads=threads, progress=progress
-    )
-    counts = count_ngrams(encoded, order, threads=threads, progress=progress)
+    fixed = None if vocab is None else read_vocabulary(vocab, errors)
+    encoded = encode_text(text, min_count=min_count, vocab=fixed, options=options, threads=threads, progress=progress)
+    held_out = None
+    if dev is not None:
+        held_out = encode_text(dev, vocab=encoded.vocab, options=options, threads=threads, progress=progress)
+    counts = counter(encoded, order, threads=threads, progress=progress)
     about: dict[str, Any] = {
         "min_count": None if fixed else min_count,
         "tokens": counts.tokens,
@@ -77,8 +85,8 @@ def train(
     known = encoded.vocab
     del encoded
     builder = Builder(counts, known, recipe, threads=threads, progress=progress)
-    if dev is not None and recipe.grids:
-        recipe, trials = choose_fractions(builder, dev, skip_markers=skip_markers, errors=errors, progress=progress)
+    if held_out is not None:
+        recipe, trials = choose_fractions(builder, held_out, progress)
         about["trials"] = [trial.describe() for trial in trials]
     return builder.build(about, recipe)
 
@@ -87,7 +95,7 @@ def _parsed(rungs: Rungs | None) -> dict[int, tuple[Rung, ...]] | None:
     if rungs is None:
         return None
     if isinstance(rungs, Mapping):
-        return {order: tuple(each) for order, each in rungs.items()}
+        return {n: tuple(sorted(each, key=lambda rung: -rung.power)) for n, each in rungs.items()}
     if isinstance(rungs, str):
         raise UsageError('rungs is a list, for example ["2:0.5:20"]')
     return parse_rungs(list(rungs))

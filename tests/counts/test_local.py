@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from plre.counts.local import count_ngrams
 from plre.counts.ngrams import Counts
-from plre.text.encode import TextOptions, encode_training_text
+from plre.text.encode import TextOptions, encode_text
 from plre.text.vocabulary import Vocabulary
 from tests.reference import adjusted_counts, raw_counts
 
@@ -31,7 +31,7 @@ def as_dictionaries(counts: Counts, vocab: Vocabulary, n: int) -> tuple[dict, di
 
 @given(sentences, st.integers(1, 9), st.booleans())
 def test_counts_equal_their_twin(text: list[list[str]], order: int, markers: bool) -> None:
-    encoded = encode_training_text([" ".join(s) for s in text], min_count=1, options=TextOptions(markers=markers))
+    encoded = encode_text([" ".join(s) for s in text], min_count=1, options=TextOptions(markers=markers))
     counts = count_ngrams(encoded, order)
     expected = raw_counts(text if markers else [[w for s in text for w in s]], order, markers)
     adjusted = adjusted_counts(expected)
@@ -44,7 +44,7 @@ def test_counts_equal_their_twin(text: list[list[str]], order: int, markers: boo
 
 @pytest.mark.parametrize("order", [1, 2, 9])
 def test_one_word(order: int) -> None:
-    encoded = encode_training_text(["word"], min_count=1)
+    encoded = encode_text(["word"], min_count=1)
     counts = count_ngrams(encoded, order)
     assert [len(t) for t in counts.tables[1:]] == [2, 1, 0, 0, 0, 0, 0, 0][: order - 1]
     assert counts.tokens == 2

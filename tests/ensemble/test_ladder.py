@@ -18,7 +18,7 @@ from plre.ensemble.recipe import Recipe, Rung, make_recipe, parse_rungs
 from plre.errors import UsageError
 from plre.lowrank.blocks import Rank
 from plre.smoothing.discounts import Proportional, Steps
-from plre.text.encode import TextOptions, encode_training_text
+from plre.text.encode import TextOptions, encode_text
 from tests.reference import Ladder, Reference
 
 sentences = st.lists(st.lists(st.sampled_from("abcd"), max_size=6), min_size=2, max_size=8).filter(any)
@@ -28,7 +28,7 @@ ONE = Rank(fixed=1)
 def build(
     text: list[list[str]], recipe: Recipe, discounts: list | None = None, markers: bool = True
 ) -> plre.LanguageModel:
-    encoded = encode_training_text([" ".join(s) for s in text], min_count=1, options=TextOptions(markers=markers))
+    encoded = encode_text([" ".join(s) for s in text], min_count=1, options=TextOptions(markers=markers))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", plre.PlreWarning)
         counts = count_ngrams(encoded, recipe.order)
@@ -101,8 +101,31 @@ def test_jelinek_mercer_is_a_discount_in_proportion() -> None:
         assert lm.prob(w, [h]) == pytest.approx(expected, rel=1e-6)
 
 
+def test_a_rung_of_rank_one_near_power_zero_is_the_lower_order() -> None:
+    """In the limit of power 0, a rank 1 layer and the lower order are the same, so the rung changes nothing (Lemma 2).
+
+    The layer c^rho D^(1-rho) - D vanishes with rho, and what it takes it takes from the lower order's share.
+    """
+    text = [list("abcab"), list("abd"), list("bcaab")]
+    d = [Steps(0.5, 0.5, 0.5), Steps(0.75, 0.75, 0.75)]
+    plain = build(text, Recipe(2), d)
+    rung = build(text, Recipe(2, rungs={2: (Rung(1e-6, ONE),)}), d)
+    for h in "abcd":
+        np.testing.assert_allclose(rung.distribution([h]), plain.distribution([h]), atol=1e-5)
+
+
+def test_layers_that_vanish_do_no_harm() -> None:
+    """Powers so close that a layer rounds to nothing give zeros, not NaN."""
+    text = [list("abcab"), list("abd"), list("bcaab")]
+    for powers in ([0.999999999999, 1e-300], [np.nextafter(0.5, 1), 0.5]):
+        rungs = {n: tuple(Rung(float(p), Rank(fixed=r)) for p in powers) for n, r in ((2, 2), (3, 1))}
+        lm = build(text, Recipe(3, rungs=rungs))
+        for context in ("", "a", "a b", "<s>"):
+            assert lm.distribution(context).sum() == pytest.approx(1, abs=1e-6)
+
+
 def test_rank_one_at_power_zero_is_the_lower_order() -> None:
-    """A rank 1 layer whose values are constant adds what Kneser-Ney's lower order would (Lemma 2)."""
+    """A rank 1 layer whose values are constant adds what Kneser-Ney's lower order would (Lemma 2), by the reference."""
     text = [list("abcab"), list("abd"), list("bcaab")]
     d = 0.75
     counts = Reference(text, 2, [0.5, d])

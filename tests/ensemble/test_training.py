@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import plre
-from plre.ensemble import build
+from plre.ensemble import build, recipe
+from plre.lowrank import blocks
 from tests.conftest import zipf_text
 
 
@@ -67,13 +68,49 @@ def test_a_given_vocabulary(tmp_path: Path, text: list[str]) -> None:
 def test_bad_options(text: list[str]) -> None:
     with pytest.raises(plre.UsageError, match="min_count"):
         plre.train(text, min_count=0)
+    with pytest.raises(plre.UsageError, match="threads must be"):
+        plre.train(text, threads=0)
+    with pytest.raises(plre.UsageError, match="whole number between 1 and 64"):
+        plre.train(text, order=2.5)  # type: ignore[arg-type]
+    with pytest.raises(plre.UsageError, match="whole number from 0"):
+        plre.train(text, seed=None)  # type: ignore[arg-type]
     with pytest.raises(plre.UsageError, match="rungs is a list"):
         plre.train(text, rungs="2:0.5:20")
     with pytest.raises(plre.UsageError, match="strict"):
         plre.train(text, errors="ignore")  # type: ignore[arg-type]
 
 
+def test_ranks_too_high_for_a_model_are_refused_before_the_work(
+    monkeypatch: pytest.MonkeyPatch, text: list[str], other_text: list[str]
+) -> None:
+    """With dev text, the combinations that fit are still tried."""
+    monkeypatch.setattr(blocks, "LARGEST", 2000)
+    with pytest.raises(plre.UsageError, match="ranks up to 50 would have"):
+        plre.train(text, rungs=["2:0.5:50"])
+    notes: list[str] = []
+
+    class Notes(plre.Progress):
+        def note(self, message: str) -> None:
+            notes.append(message)
+
+    monkeypatch.setitem(recipe.PRESETS["paper"], "grids", {2: (0.002, 0.5)})
+    lm = plre.train(text, order=2, dev=other_text, progress=Notes())
+    assert [note.split(":")[1].split(";")[0] for note in notes][1] == " left out"
+    assert len(lm.metadata["trials"]) == 1
+
+
+@pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
+def test_a_vocabulary_as_a_list(text: list[str]) -> None:
+    assert list(plre.train(text, vocab=["w1", "w2"], method="kn").vocab)[3:] == ["w1", "w2"]
+
+
+@pytest.mark.filterwarnings("ignore:too little")
+def test_a_text_of_unknown_words_is_warned_about() -> None:
+    with pytest.warns(plre.PlreWarning, match="no word of it is in the vocabulary"):
+        plre.train(["each word once only"], method="abs", order=1)
+
+
 def test_rungs_as_objects(text: list[str]) -> None:
-    a = plre.train(text, rungs={2: [plre.Rung(0.5, plre.Rank(fixed=4))]})
-    b = plre.train(text, rungs=["2:0.5:4"])
+    a = plre.train(text, rungs={2: [plre.Rung(0.3, plre.Rank(fixed=2)), plre.Rung(0.5, plre.Rank(fixed=4))]})
+    b = plre.train(text, rungs=["2:0.5:4", "2:0.3:2"])
     assert a.metadata == b.metadata

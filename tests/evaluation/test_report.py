@@ -91,7 +91,7 @@ def test_text_names_every_count(lm: plre.LanguageModel) -> None:
 def test_signature_says_how(lm: plre.LanguageModel, text: list[str]) -> None:
     signature = plre.evaluate(lm, LINES).signature
     assert signature.startswith(f"plre:{plre.__version__}|method:plre/paper|order:3|")
-    assert "min_count:2|oov:unk|eos:counted|seed:0|model:" in signature
+    assert "min_count:2|oov:unk|eos:counted|rungs:2:0.5:0.0005<=100,3:0.5:0.001<=100|seed:0|model:" in signature
     other = plre.train(text, order=3, method="mkn")
     assert plre.evaluate(other, LINES).signature != signature
 
@@ -112,7 +112,18 @@ def test_every_word(lm: plre.LanguageModel) -> None:
 def test_description(lm: plre.LanguageModel) -> None:
     shown = describe_model(lm)
     assert "preset paper" in shown
-    assert "0.5, 0.0005" in shown
+    assert "0.5, 0.0005<=100 (highest 1)" in shown
+
+
+def test_json_has_no_nan(lm: plre.LanguageModel) -> None:
+    data = json.loads(render([plre.evaluate(lm, ["never", "seen"])], "json"), parse_constant=pytest.fail)
+    assert data["perplexity_excluding_oov_and_eos"] is None
+
+
+def test_a_stream_has_no_sentence_ends(text: list[str]) -> None:
+    shown = str(plre.evaluate(plre.train(text, markers=False), LINES))
+    assert "no </s> in a model without markers" in shown
+    assert "excluding </s>" not in shown
 
 
 def test_nothing_to_score(lm: plre.LanguageModel) -> None:

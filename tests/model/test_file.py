@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import stat
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import plre
-from plre.errors import ModelFileError
+from plre.errors import ModelFileError, UsageError
 from plre.model import file
 
 
@@ -49,23 +50,66 @@ def rewritten(path: Path, to: Path, change: Any) -> Path:
     return to
 
 
-def change_format(header: dict) -> None:
-    about = json.loads(header["__metadata__"]["plre"])
-    header["__metadata__"]["plre"] = json.dumps({**about, "format": 99})
+def about(**changes: Any) -> Any:
+    """Change what the header says about the model."""
+
+    def change(header: dict) -> None:
+        old = json.loads(header["__metadata__"]["plre"])
+        header["__metadata__"]["plre"] = json.dumps({k: v for k, v in {**old, **changes}.items() if v != "gone"})
+
+    return change
 
 
-def change_order(header: dict) -> None:
-    about = json.loads(header["__metadata__"]["plre"])
-    header["__metadata__"]["plre"] = json.dumps({**about, "order": 4})
+def swap(a: str, b: str) -> Any:
+    """Let two names point to each other's tensors."""
+
+    def change(header: dict) -> None:
+        header[a], header[b] = header[b], header[a]
+
+    return change
+
+
+def split(name: str, keep: int) -> Any:
+    """Shorten a tensor; a new one takes what is left of it."""
+
+    def change(header: dict) -> None:
+        entry = header[name]
+        start, stop = entry["data_offsets"]
+        width = 1 if entry["dtype"] == "U8" else 4
+        header["rest"] = {
+            **entry,
+            "shape": [(stop - start) // width - keep],
+            "data_offsets": [start + keep * width, stop],
+        }
+        header[name] = {**entry, "shape": [keep], "data_offsets": [start, start + keep * width]}
+
+    return change
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda h: h["__metadata__"].clear(), "not a plre model"),
-        (change_format, "has format 99.*newer plre"),
-        (change_order, "is missing"),
-        (lambda h: h.pop("order2.words"), "should have|missing"),
+        (about(format=99), "has format 99.*newer plre"),
+        (about(format=float("inf")), "header is damaged"),
+        (about(order=4), "is missing"),
+        (about(order=2), "wrong|instead of|does not have"),
+        (about(order="3"), "header is damaged"),
+        (about(order=3.0), "header is damaged"),
+        (about(order=0), "header is damaged"),
+        (about(markers="no"), "header is damaged"),
+        (about(method="gone"), "header is damaged"),
+        (lambda h: h.pop("order2.words"), "does not follow"),
+        (lambda h: h["order2.children"].update(data_offsets=h["order2.prob"]["data_offsets"]), "damaged"),
+        (split("vocab.slots", 0), "wrong size"),
+        (split("vocab.slots", 6), "wrong size"),
+        (split("vocab.starts", 5), "does not cover"),
+        (split("order2.left", 3), "size that their ranks ask for|does not fit"),
+        (split("order3.words", 3), "instead of|does not cover"),
+        (swap("order2.words", "order2.prob"), "wrong type"),
+        (swap("order2.backoff", "order3.prob"), "instead of"),
+        (lambda h: h["vocab.starts"].update(shape=[h["vocab.starts"]["shape"][0], 1]), "wrong type or shape"),
+        (lambda h: h["vocab.slots"].update(dtype="F32"), "wrong type"),
         (lambda h: h["order2.words"].update(shape=[3]), "impossible offsets"),
         (lambda h: h["order2.words"].update(dtype="F99"), "header is damaged"),
         (lambda h: h["__metadata__"].update(plre="{"), "header is damaged"),
@@ -110,7 +154,7 @@ def test_every_truncation_is_an_error(path: Path, tmp_path: Path) -> None:
 def test_missing_model(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="no such file; make a model with"):
         plre.load(tmp_path / "none.plre")
-    with pytest.raises(ModelFileError, match="cannot be opened"):
+    with pytest.raises(ModelFileError, match="is a directory"):
         plre.load(tmp_path)
 
 
@@ -132,10 +176,27 @@ def test_a_failed_write_leaves_the_old_model(path: Path, tmp_path: Path, monkeyp
 
 def test_saving_where_one_cannot(path: Path, tmp_path: Path) -> None:
     lm = plre.load(path)
-    with pytest.raises(ModelFileError, match="is a directory"):
+    with pytest.raises(UsageError, match="is a directory"):
         lm.save(tmp_path)
-    with pytest.raises(ModelFileError, match="could not be written"):
+    with pytest.raises(UsageError, match="there is no directory"):
         lm.save(tmp_path / "no" / "such" / "place")
+    with pytest.raises(UsageError, match="device or a pipe"):
+        lm.save("/dev/null")
+
+
+def test_a_link_is_followed(path: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.plre"
+    link.symlink_to(tmp_path / "real.plre")
+    plre.load(path).save(link)
+    assert link.is_symlink()
+    assert (tmp_path / "real.plre").read_bytes() == path.read_bytes()
+
+
+def test_pickling_survives_a_change_of_directory(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)
+    lm = plre.load(path.name)
+    monkeypatch.chdir(tmp_path)
+    assert pickle.loads(pickle.dumps(lm)).score("w1") == lm.score("w1")
 
 
 def test_permissions_follow_the_umask(path: Path, tmp_path: Path) -> None:

@@ -37,9 +37,16 @@ def test_samples_follow_the_seed_and_the_model(lm: plre.LanguageModel) -> None:
     for word, p in probs.items():
         share = first.count("" if word == "</s>" else word) / len(first)
         assert share == pytest.approx(p / known, abs=4 * math.sqrt(p / len(first)))
-    assert lm.sample(seed=1, temperature=1e-3) == lm.sample(seed=2, temperature=1e-3)
-    with pytest.raises(UsageError, match="temperature"):
-        lm.sample(temperature=0)
+    cold = {lm.sample(seed=s, temperature=t) for s in (1, 2) for t in (1e-3, 1e-9)}
+    assert len(cold) == 1
+    assert cold != {""}
+    assert "<unk>" not in lm.sample(seed=1, temperature=1e9)
+    assert lm.sample(["</s>", "w1", ""], seed=1).startswith("w1")
+    for bad in (0, -1, math.inf, math.nan):
+        with pytest.raises(UsageError, match="temperature"):
+            lm.sample(temperature=bad)
+    with pytest.raises(UsageError, match="seed"):
+        lm.sample(seed=-1)
 
 
 def test_neighbours_share_contexts() -> None:
@@ -60,6 +67,9 @@ def test_neighbours_need_a_low_rank_bigram(text: list[str]) -> None:
     lm = plre.train(text, method="mkn")
     with pytest.raises(UsageError, match="low rank bigram"):
         lm.neighbours("w1")
+    lm = plre.train(text, rungs=["2:0.5:1"])
+    with pytest.raises(UsageError, match="rank 1"):
+        lm.neighbours("w1")
 
 
 def test_ngrams_are_what_was_seen(text: list[str]) -> None:
@@ -70,8 +80,8 @@ def test_ngrams_are_what_was_seen(text: list[str]) -> None:
         seen |= {tuple(words[i : i + 3]) for i in range(len(words) - 2)}
     found = dict(lm.ngrams(3))
     assert set(found) == seen
-    gram = ("<s>", "w1", "w2")
-    assert found.get(gram, lm.prob("w2", ["<s>", "w1"])) == pytest.approx(lm.prob("w2", ["<s>", "w1"]))
+    for *context, word in list(seen)[:500]:
+        assert found[(*context, word)] == pytest.approx(lm.prob(word, context))
     assert {g[0] for g, _ in lm.ngrams(1)} == set(lm.vocab) - {"<s>"}
     with pytest.raises(UsageError, match="orders 1 to 3"):
         next(lm.ngrams(4))
@@ -97,6 +107,34 @@ def test_odd_questions(lm: plre.LanguageModel) -> None:
         lm.score_lines(["w1", "<s> w1"])
     with pytest.raises(PlreError, match="save it first"):
         lm.__reduce__()
+    with pytest.raises(UsageError, match="list of lines"):
+        lm.score_lines("w1 w2")
+    with pytest.raises(UsageError, match="one string"):
+        lm.score(["w1", "w2"])  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="another model"):
+        lm.advance(plre.State((2**30,)), "w1")
+
+
+@pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
+def test_string_contexts_split_as_text_does() -> None:
+    lm = plre.train(["x\u00a0y z", "y w"] * 3, min_count=1, method="kn", order=2)
+    assert lm.prob("z", "x\u00a0y") == lm.prob("z", ["x\u00a0y"])
+    assert lm.prob("z", "x\u00a0y") > lm.prob("z", "y")
+
+
+def test_equal_states_have_equal_futures(text: list[str], other_text: list[str]) -> None:
+    lm = plre.train(text, order=4, rungs=["2:0.5:4", "3:0.5:2", "4:0.5:1"])
+    reached: dict[plre.State, list[str]] = {}
+    shorter = 0
+    for line in other_text:
+        state, history = lm.begin_state(), ["<s>"]
+        for word in line.split():
+            _, state = lm.advance(state, word)
+            history.append(word)
+            shorter += len(state) < min(len(history), lm.order - 1)
+            other = reached.setdefault(state, list(history))
+            np.testing.assert_array_equal(lm.distribution(history), lm.distribution(other))
+    assert shorter > 100
 
 
 def test_threads_and_pieces_change_nothing(

@@ -12,8 +12,9 @@ import pytest
 
 from plre.errors import TextError, UsageError
 from plre.text import sources
-from plre.text.encode import TextOptions, encode_training_text
+from plre.text.encode import TextOptions, encode_text
 from plre.text.sources import read_blocks
+from plre.text.vocabulary import Vocabulary
 
 TEXT = b"the cat sat\non the mat\n" * 50
 
@@ -74,13 +75,13 @@ def test_last_newline_crlf_and_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "windows.txt"
     path.write_bytes(b"\xef\xbb\xbfone two\r\nthree")
     assert content(path) == b"one two\r\nthree\n"
-    encoded = encode_training_text(path, min_count=1)
+    encoded = encode_text(path, min_count=1)
     assert sorted(encoded.vocab)[3:] == ["one", "three", "two"]
     assert encoded.sentences == 2
 
 
 def test_empty_lines_are_empty_sentences() -> None:
-    encoded = encode_training_text(["a b", "", "a"], min_count=1)
+    encoded = encode_text(["a b", "", "a"], min_count=1)
     assert (encoded.sentences, encoded.words) == (3, 3)
 
 
@@ -89,7 +90,7 @@ def test_no_words_is_an_error(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "empty.txt"
     path.write_bytes(data)
     with pytest.raises(TextError, match=r"empty\.txt: holds no words"):
-        encode_training_text(path)
+        encode_text(path)
 
 
 def test_invalid_utf8_names_file_and_line(tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_nul_byte_names_file_and_line(tmp_path: Path) -> None:
 def test_a_token_of_a_megabyte_is_a_word(tmp_path: Path) -> None:
     path = tmp_path / "long.txt"
     path.write_bytes(b"x" * 1_000_000 + b" y\n" + b"x" * 1_000_000)
-    encoded = encode_training_text(path, min_count=1)
+    encoded = encode_text(path, min_count=1)
     assert len(encoded.vocab) == 5
     assert len(encoded.vocab.word(3)) == 1_000_000
 
@@ -141,15 +142,26 @@ def test_sentence_markers_in_the_text(tmp_path: Path, marker: str) -> None:
     path = tmp_path / "marked.txt"
     path.write_text(f"a b\nc {marker} d\n")
     with pytest.raises(TextError, match=rf"marked\.txt:2: the text holds {marker}.*--skip-markers"):
-        encode_training_text(path)
-    encoded = encode_training_text(path, min_count=1, options=TextOptions(skip_markers=True))
+        encode_text(path)
+    encoded = encode_text(path, min_count=1, options=TextOptions(skip_markers=True))
     assert encoded.words == 4
-    vocab = tmp_path / "words"
-    vocab.write_text("a\nb\nc\n")
+    with pytest.raises(TextError, match=rf"marked\.txt:2: the text holds {marker}"):
+        encode_text(path, vocab=Vocabulary.from_words(["a", "b"]))
+
+
+def test_names_of_files_in_a_list_are_not_sentences(tmp_path: Path) -> None:
+    path = tmp_path / "t.txt"
+    path.write_text("a b\n")
+    with pytest.raises(UsageError, match="strings in a list are sentences"):
+        content([str(path)])
+    with pytest.raises(UsageError, match="only once"):
+        content([Path("-"), Path("-")])
+    with pytest.raises(UsageError, match="must be a path"):
+        content(None)
 
 
 def test_a_newline_in_a_string_is_white_space() -> None:
-    encoded = encode_training_text(["a\nb", "c"], min_count=1)
+    encoded = encode_text(["a\nb", "c"], min_count=1)
     assert (encoded.sentences, encoded.words) == (2, 3)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plre.errors import TextError
-from plre.text.encode import TextOptions, encode_training_text, read_vocabulary
+from plre.text.encode import TextOptions, encode_text, read_vocabulary
 from plre.text.vocabulary import BOS, EOS, UNK, Vocabulary, VocabularyBuilder, merge
 
 words = st.text(alphabet=st.sampled_from("ab\u00a0\u0085é語\x1c"), min_size=1, max_size=4)
@@ -25,9 +25,10 @@ def twin(sentences: list[str], vocab: Vocabulary) -> list[int]:
     return ids
 
 
+@pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
 @given(st.lists(lines, min_size=1, max_size=6).filter(lambda s: any(s)), st.integers(1, 3))
 def test_encoding_equals_its_twin(sentences: list[str], min_count: int) -> None:
-    encoded = encode_training_text(sentences, min_count=min_count)
+    encoded = encode_text(sentences, min_count=min_count)
     assert encoded.ids.tolist() == twin(sentences, encoded.vocab)
     counted = Counter(word.decode() for s in sentences for word in s.encode().split())
     assert set(list(encoded.vocab)[3:]) == {word for word, n in counted.items() if n >= min_count}
@@ -35,24 +36,24 @@ def test_encoding_equals_its_twin(sentences: list[str], min_count: int) -> None:
 
 
 def test_only_ascii_white_space_splits() -> None:
-    encoded = encode_training_text(["a\u00a0b\tc\x0bd\x0ce\rf  g"], min_count=1)
+    encoded = encode_text(["a\u00a0b\tc\x0bd\x0ce\rf  g"], min_count=1)
     assert sorted(list(encoded.vocab)[3:]) == ["a\u00a0b", "c", "d", "e", "f", "g"]
 
 
 def test_ids_fall_with_frequency() -> None:
-    encoded = encode_training_text(["b a a", "a b c"], min_count=1)
+    encoded = encode_text(["b a a", "a b c"], min_count=1)
     assert list(encoded.vocab) == ["<unk>", "<s>", "</s>", "a", "b", "c"]
 
 
 def test_unk_in_the_text_is_the_unknown_word() -> None:
-    encoded = encode_training_text(["a <unk> a", "b"], min_count=2)
+    encoded = encode_text(["a <unk> a", "b"], min_count=2)
     assert encoded.ids.tolist() == [BOS, 3, UNK, 3, EOS, BOS, UNK, EOS]
 
 
 def test_without_markers_the_text_is_one_stream(tmp_path: Path) -> None:
     path = tmp_path / "t"
     path.write_text("a b\nc\n\na")
-    encoded = encode_training_text(path, min_count=1, options=TextOptions(markers=False))
+    encoded = encode_text(path, min_count=1, options=TextOptions(markers=False))
     assert [encoded.vocab.word(i) for i in encoded.ids] == ["a", "b", "c", "a"]
     assert encoded.words == 4
 
@@ -62,7 +63,7 @@ def test_a_fixed_vocabulary(tmp_path: Path) -> None:
     path.write_text("cat\nthe\n<s>\n</s>\n<unk>\n")
     vocab = read_vocabulary(str(path))
     assert list(vocab) == ["<unk>", "<s>", "</s>", "cat", "the"]
-    encoded = encode_training_text(["the cat sat"], vocab=vocab)
+    encoded = encode_text(["the cat sat"], vocab=vocab)
     assert encoded.ids.tolist() == [BOS, 4, 3, UNK, EOS]
     path.write_text("\n")
     with pytest.raises(TextError, match="lists no words"):
@@ -85,7 +86,7 @@ def test_sharing_out_changes_nothing(text: list[str], builders: int) -> None:
     for i, line in enumerate(text):
         everyone[i % builders].learn(line.encode() + b"\n", skip_markers=False, markers=True)
     vocab, _, counts = merge(everyone, 2)
-    alone = encode_training_text(text, min_count=2)
+    alone = encode_text(text, min_count=2)
     assert list(vocab) == list(alone.vocab)
     assert counts[3:].tolist() == np.bincount(alone.ids)[3:].tolist()
 
@@ -94,6 +95,6 @@ def test_more_than_a_million_types(tmp_path: Path) -> None:
     path = tmp_path / "types"
     n = 1_100_000
     path.write_text("\n".join(" ".join(f"{i:x}" for i in range(k, k + 20)) for k in range(0, n, 20)))
-    encoded = encode_training_text(path, min_count=1, threads=2)
+    encoded = encode_text(path, min_count=1, threads=2)
     assert len(encoded.vocab) == n + 3
     assert all(encoded.vocab.word(encoded.vocab[f"{i:x}"]) == f"{i:x}" for i in range(0, n, 9973))

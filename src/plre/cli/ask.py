@@ -41,8 +41,8 @@ def _bars(rows: list[tuple[str, float]], digits: int) -> str:
 @click.option("--special", is_flag=True, help="Let <unk> be among them.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "tsv"]), default="text", show_default=True)
 def next_words(model: str, context: tuple[str, ...], k: int, special: bool, style: str) -> None:
-    """Print the words that MODEL expects after WORD... (start with '<s>' for the start of a sentence)."""
-    rows = _load(model).next_words(" ".join(context), k, special=special)
+    """Print the words that MODEL expects after WORD..., or at the start of a sentence if there are none."""
+    rows = _load(model).next_words(list(context) or ["<s>"], k, special=special)
     _print(rows, style, 5)
 
 
@@ -92,3 +92,13 @@ def info(model: str, style: str) -> None:
 
     lm = LanguageModel.load(model)
     print(json.dumps(lm.info(), indent=2, ensure_ascii=False) if style == "json" else describe_model(lm))
+
+
+@click.command(short_help="Check that a model is undamaged.")
+@model_argument
+def verify(model: str) -> None:
+    """Read all of MODEL and compare it with the checksum that was written with it."""
+    from plre.model.lm import LanguageModel
+
+    LanguageModel.load(model).verify()
+    print(f"{model}: undamaged")

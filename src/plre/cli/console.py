@@ -11,8 +11,9 @@ from typing import Any
 
 from plre.progress import Advance, Progress
 
-#: Stages shorter than this are not worth a line where there is no bar.
+#: Stages shorter than this are not worth a line where there is no bar; longer ones get a line now and then.
 _WORTH_A_LINE = 0.5
+_EVERY = 30.0
 
 
 def say(message: str) -> None:
@@ -29,24 +30,39 @@ def show_warnings_plainly() -> None:
     warnings.showwarning = show
 
 
+def rate(speed: float, unit: str) -> str:
+    """A speed that can be read at a glance.
+
+    >>> rate(12_345_678, "B"), rate(1234, "words"), rate(2.5, "steps")
+    ('12.3 MB/s', '1.2 k words/s', '2.5 steps/s')
+    """
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if speed >= factor:
+            return f"{speed / factor:.1f} {prefix}{'B' if unit == 'B' else ' ' + unit}/s"
+    return f"{speed:.1f} {unit}/s"
+
+
 class PlainProgress(Progress):
     """A line for each finished stage, for logs and pipes."""
 
     @contextlib.contextmanager
     def draw(self, name: str, total: float | None, unit: str) -> Iterator[Advance]:
         """Say what was done, how fast, and how long it took."""
-        start = time.perf_counter()
+        start = last = time.perf_counter()
         done = 0.0
 
         def advance(amount: float) -> None:
-            nonlocal done
+            nonlocal done, last
             done += amount
+            now = time.perf_counter()
+            if total and now - last > _EVERY:
+                last = now
+                say(f"{name}: {done / total:.0%}, about {(now - start) * (total / done - 1):.0f} s left")
 
         yield advance
         seconds = time.perf_counter() - start
         if seconds >= _WORTH_A_LINE:
-            rate = f", {done / seconds / 1e6:.1f} MB/s" if unit == "B" else ""
-            say(f"{name}: {seconds:.1f} s{rate}")
+            say(f"{name}: {seconds:.1f} s" + (f", {rate(done / seconds, unit)}" if unit else ""))
 
     def note(self, message: str) -> None:
         """One line."""
@@ -67,12 +83,17 @@ class BarProgress(Progress):
             rich.BarColumn(),
             rich.TaskProgressColumn(),
         ]
-        if unit == "B":
-            columns += [rich.DownloadColumn(), rich.TransferSpeedColumn()]
+        if unit:
+            columns.append(rich.TextColumn("{task.fields[rate]}"))
         columns += [rich.TimeElapsedColumn(), rich.TextColumn("left"), rich.TimeRemainingColumn()]
         with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-            task = bars.add_task(name, total=total)
-            yield lambda amount: bars.advance(task, amount)
+            task = bars.add_task(name, total=total, rate="")
+
+            def advance(amount: float) -> None:
+                bars.advance(task, amount)
+                bars.update(task, rate=rate(bars.tasks[0].speed or 0.0, unit))
+
+            yield advance
 
     def note(self, message: str) -> None:
         """One line."""

@@ -26,17 +26,20 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
     from rich.console import Console
     from rich.table import Table
 
-    from plre.cli.console import make_progress, say
+    from plre.cli.console import make_progress
     from plre.demo import collect, contest
+    from plre.model.file import check_target
 
+    if output:
+        check_target(output)
     progress = make_progress(quiet)
     console = Console(highlight=False)
     splits = collect(progress)
     sizes = [sum(len(line.split()) for line in part) for part in (splits.train, splits.dev, splits.test)]
     console.print(
         f"\nText: the documentation inside Python and plre's dependencies, {splits.words_read:,} words.\n"
-        f"Without repeated sentences: {sizes[0]:,} words to train on, {sizes[1]:,} to choose ranks on,\n"
-        f"{sizes[2]:,} to test on; split by module.\n"
+        f"Without repeated sentences, split by module: {sizes[0]:,} words to train on,\n"
+        f"{sizes[1]:,} to choose ranks on, {sizes[2]:,} to test on.\n"
     )
     table = Table(title=f"Perplexity, order {order} (lower is better)", title_justify="left")
     table.add_column("method")
@@ -44,7 +47,7 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
         table.add_column(heading, justify="right")
     contenders = []
     for contender in contest(splits, order=order, threads=threads, progress=progress):
-        say(f"{contender.name}: test perplexity {contender.test.perplexity:.2f}")
+        progress.note(f"{contender.name}: test perplexity {contender.test.perplexity:.2f}")
         contenders.append(contender)
     reference = contenders[1].test.perplexity
     for c in contenders:
@@ -59,7 +62,7 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
         )
     console.print(table)
     best = contenders[-1]
-    console.print("gain: over modified Kneser-Ney on test. PLRE's training tries nine combinations of ranks on dev.\n")
+    console.print("gain: over modified Kneser-Ney, on test. Training PLRE tries nine pairs of ranks on dev.\n")
 
     console.print("What comes next?")
     for context in _CONTEXTS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,11 @@ from plre.cli.options import model_argument, run_options, text_options
     show_default=True,
     help="Of the report; kenlm and srilm print what those tools print.",
 )
-@click.option("--words", is_flag=True, help="Also every word: sentence, word, log10 probability, order matched.")
+@click.option(
+    "--words",
+    is_flag=True,
+    help="First every word: sentence, word, log10 probability, order matched; a JSON object a line with --format json.",
+)
 @text_options
 @run_options
 def evaluate(
@@ -54,7 +59,10 @@ def evaluate(
         )
         if lines:
             lines.finish()
-    print(render(reports, style))
+    if words and style == "json":
+        print(json.dumps(json.loads(render(reports, style)), ensure_ascii=False))
+        return
+    print(("\n" if words else "") + render(reports, style))
 
 
 @click.command(short_help="log10 probability of each line.")
@@ -69,5 +77,8 @@ def score(model: str, text: str, errors: Any, skip_markers: bool, threads: int |
 
     progress = make_progress(quiet or text == "-")
     lm = LanguageModel.load(model)
+    if text == "-":
+        threads = 1  # each line is answered when it has come, not when the next ones have
     for scores in lm.score_text(text, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress):
         sys.stdout.write("".join([f"{x:.6f}\n" for x in scores.tolist()]))
+        sys.stdout.flush()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
 import click
 
 from plre._version import __version__
-from plre.cli.ask import info, neighbours, next_words, sample
+from plre.cli.ask import info, neighbours, next_words, sample, verify
 from plre.cli.demo import demo
 from plre.cli.evaluate import evaluate, score
 from plre.cli.train import train
@@ -41,7 +42,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, train, evaluate, score, next_words, sample, neighbours, info):
+for command in (demo, train, evaluate, score, next_words, sample, neighbours, info, verify):
     cli.add_command(command)
 
 
@@ -55,6 +56,8 @@ def run(arguments: list[str]) -> int:
     from plre.cli.console import say, show_warnings_plainly
 
     show_warnings_plainly()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show a letter shows a question mark
     try:
         with cli.make_context("plre", arguments) as context:
             cli.invoke(context)
@@ -66,7 +69,7 @@ def run(arguments: list[str]) -> int:
         error.show()
         return BAD_USAGE
     except (KeyboardInterrupt, click.Abort):
-        say("\nstopped; nothing was written")
+        say("\nstopped")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader (such as head) has had enough; keep the interpreter from complaining at its end.
@@ -77,6 +80,9 @@ def run(arguments: list[str]) -> int:
         return BAD_USAGE
     except PlreError as error:
         say(f"error: {error}")
+        return BAD_DATA
+    except OSError as error:
+        say(f"error: the output could not be written ({error.strerror or error})")
         return BAD_DATA
     except MemoryError:
         say("error: not enough memory for this; use less text, a lower order, or a higher --min-count")

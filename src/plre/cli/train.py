@@ -24,16 +24,21 @@ from plre.errors import UsageError
     show_default=True,
     help="PLRE, or a baseline: modified Kneser-Ney, Kneser-Ney, absolute discounting (all interpolated).",
 )
-@click.option("--preset", type=click.Choice(["paper"]), help="Settings of plre.  [default: paper]")
+@click.option(
+    "--preset",
+    type=click.Choice(["paper"]),
+    help="Settings of plre. paper: a low rank layer for bigrams and one for trigrams, as published.  [default: paper]",
+)
 @click.option("--dev", metavar="TEXT", help="Held-out text on which the ranks are chosen.")
-@click.option("--min-count", type=int, default=2, show_default=True, help="Words seen less often become <unk>.")
+@click.option("--min-count", type=int, help="Words seen less often become <unk>.  [default: 2]")
 @click.option("--vocab", type=click.Path(), metavar="FILE", help="Words to know, instead of --min-count.")
 @click.option(
     "--rung",
     "rungs",
     multiple=True,
     metavar="ORDER:POWER:RANK",
-    help="A low rank layer, instead of a preset; may be repeated. RANK is a number, or a fraction of the smaller side.",
+    help="A low rank layer of your own between ORDER and the order below, instead of a preset; may be repeated. POWER "
+    "(0 to 1) says how far counts are flattened; RANK is a number, or a fraction of the vocabulary (or of the slice).",
 )
 @click.option("--no-markers", is_flag=True, help="The text is one stream: no sentence starts and ends.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts: same seed, same model.")
@@ -46,7 +51,7 @@ def train(
     method: str,
     preset: str | None,
     dev: str | None,
-    min_count: int,
+    min_count: int | None,
     vocab: str | None,
     rungs: tuple[str, ...],
     no_markers: bool,
@@ -64,13 +69,13 @@ def train(
     plre train corpus.txt --method mkn -o baseline.plre
     """
     from plre.cli.console import make_progress, say
+    from plre.model.file import check_target
     from plre.training import train as run
 
-    directory = Path(output).absolute().parent
-    if not directory.is_dir():
-        raise UsageError(f"{output}: there is no directory {directory}; make it first")
-    if os.path.isdir(output):
-        raise UsageError(f"{output}: is a directory; give a file name, for example {output}/model.plre")
+    check_target(output)
+    check_inputs(output, texts, dev, vocab)
+    if vocab and min_count is not None:
+        raise UsageError("give --vocab or --min-count, not both")
     start = time.perf_counter()
     progress = make_progress(quiet)
     lm = run(
@@ -79,7 +84,7 @@ def train(
         method=method,
         preset=preset,
         dev=None if dev is None else Path(dev),
-        min_count=min_count,
+        min_count=2 if min_count is None else min_count,
         vocab=vocab,
         markers=not no_markers,
         skip_markers=skip_markers,
@@ -99,3 +104,13 @@ def train(
             f"{output}: {lm.metadata['method']}, order {lm.order}, {ngrams} n-grams, {size:.1f} MB, "
             f"{time.perf_counter() - start:.1f} s"
         )
+
+
+def check_inputs(output: str, texts: tuple[str, ...], dev: str | None, vocab: str | None) -> None:
+    """Refuse to read standard input twice, to overwrite what is read, and options that exclude each other."""
+    inputs = [*texts, *([dev] if dev else []), *([vocab] if vocab else [])]
+    if inputs.count("-") > 1:
+        raise UsageError("standard input (-) can be read only once")
+    for name in inputs:
+        if os.path.exists(output) and os.path.exists(name) and os.path.samefile(output, name):
+            raise UsageError(f"{output}: is one of the texts; choose another name for the model")

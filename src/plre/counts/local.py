@@ -19,13 +19,13 @@ def count_ngrams(text: EncodedText, order: int, *, threads: int = 1, progress: P
     progress = progress or Progress()
     ids = text.ids
     tables: list[NgramTable] = []
-    with progress.stage("counting n-grams", order, "orders") as advance:
+    with progress.stage("counting n-grams", order * len(ids), "words") as advance:
         raw = np.bincount(ids, minlength=len(text.vocab)).astype(np.int32)
         raw[BOS] = 0  # never predicted
         words = np.arange(len(text.vocab), dtype=np.int32)
         root = np.array([0, len(words)], np.int32)
         tables.append(NgramTable(1, words, root, np.zeros(len(words), np.int32), raw, raw))
-        advance(1)
+        advance(len(ids))
 
         by_word = np.empty(len(ids), np.int32)
         kernels.sort_positions(ids, len(words), by_word)
@@ -33,7 +33,7 @@ def count_ngrams(text: EncodedText, order: int, *, threads: int = 1, progress: P
         for n in range(2, order + 1):
             table, grams = _refine(ids, grams, by_word, tables[-1], n)
             tables.append(table)
-            advance(1)
+            advance(len(ids))
         for n in range(1, order):
             tables[n - 1] = _adjusted(tables[n - 1], tables[n])
     return Counts(tuple(tables), text.markers, len(ids) - text.sentences)

@@ -13,7 +13,6 @@ from plre.counts.ngrams import Counts
 from plre.ensemble import _kernels as kernels
 from plre.ensemble.ladder import split
 from plre.ensemble.recipe import Recipe, Rung
-from plre.errors import PlreError
 from plre.lowrank.blocks import Blocks, Factors, stack
 from plre.lowrank.factorise import factorise
 from plre.model.file import Tensors
@@ -67,7 +66,8 @@ class Builder:
             counts = self._counts(n)
             parts = []
             name = f"factorising order {n}"
-            with self.progress.stage(name, len(rungs), "") as advance:
+            steps = self.recipe.stopping(n).steps
+            with self.progress.stage(name, steps * len(rungs), "steps") as advance:
                 for number, (rung, layer) in enumerate(zip(rungs, layers[1:], strict=True)):
                     parts.append(
                         factorise(
@@ -75,9 +75,9 @@ class Builder:
                             layer.astype(np.float32)[counts],
                             rung.rank(smaller),
                             stopping=self.recipe.stopping(n),
-                            seed=self.recipe.seed + 1000 * n + number,
+                            seed=(self.recipe.seed, n, number),
                             threads=self.threads,
-                            advance=advance,
+                            advance=lambda share: advance(share * steps),
                         )
                     )
             self._factors[key] = stack(blocks, parts)
@@ -88,12 +88,12 @@ class Builder:
         recipe = recipe or self.recipe
         tensors: Tensors = {"order1.prob": self._unigrams()}
         factors = {n: self.factors(n, rungs) for n, rungs in recipe.rungs.items() if rungs}
-        with self.progress.stage("assembling", recipe.order, "orders") as advance:
-            advance(1)
+        size = sum(len(self.counts[n]) for n in range(2, recipe.order + 1))
+        with self.progress.stage("assembling", size, "n-grams") as advance:
             for n in range(2, recipe.order + 1):
                 powers = [rung.power for rung in recipe.rungs.get(n, ())]
                 self._add_order(n, powers, factors.get(n), tensors)
-                advance(1)
+                advance(len(self.counts[n]))
             tensors["vocab.bytes"] = self.vocab.arena
             tensors["vocab.starts"] = self.vocab.starts
             tensors["vocab.slots"] = self.vocab.slots
@@ -137,8 +137,6 @@ class Builder:
         run(kernels.context_weights, table.children, counts, remains, totals, backoff)
         run(kernels.add_layers, table.children, counts, table.suffixes, kept, totals, backoff, lower, prob)
         if factors is not None:
-            if len(factors.right) >= 2**31 or len(factors.left) >= 2**31:
-                raise PlreError(f"the factors of order {n} are too large; choose lower ranks")
             both = np.concatenate([factors.left, factors.right])
             right = both[len(factors.left) :]
             run(kernels.scale_contexts, factors.right_start, totals, right)

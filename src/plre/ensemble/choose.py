@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, cast
+from typing import Any
 
 from plre.ensemble.build import Builder
 from plre.ensemble.recipe import Recipe
+from plre.errors import TooLargeError
+from plre.model.scoring import tally_ids
 from plre.progress import Progress
-from plre.text.sources import Errors, Source, is_strings
+from plre.text.encode import EncodedText
 
 
 @dataclass(frozen=True)
@@ -26,21 +27,24 @@ class Trial:
         return {"fractions": fractions, "perplexity": self.perplexity}
 
 
-def choose_fractions(
-    builder: Builder, dev: Source, *, skip_markers: bool, errors: Errors, progress: Progress
-) -> tuple[Recipe, list[Trial]]:
-    """The recipe with the rank fractions that are best on ``dev``, and all that was tried."""
+def choose_fractions(builder: Builder, dev: EncodedText, progress: Progress) -> tuple[Recipe, list[Trial]]:
+    """The recipe with the rank fractions that are best on ``dev``, and all that was tried.
+
+    Ranks too high for this vocabulary are left out with a note; if all are, the recipe stays as it is.
+    """
     recipe = builder.recipe
-    grids = recipe.grids
     trials: list[Trial] = []
-    if is_strings(dev):
-        dev = cast(list[str], list(cast(Iterable[str], dev)))  # it is read more than once
-    for combination in product(*grids.values()):
-        fractions = dict(zip(grids, combination, strict=True))
-        lm = builder.build(recipe=recipe.with_fractions(fractions))
-        tally = lm.tally(dev, skip_markers=skip_markers, errors=errors, threads=builder.threads, progress=progress)
-        trials.append(Trial(fractions, tally.perplexity()))
+    for combination in product(*recipe.grids.values()):
+        fractions = dict(zip(recipe.grids, combination, strict=True))
         shown = ", ".join(f"order {n} {fraction:g}" for n, fraction in fractions.items())
+        try:
+            lm = builder.build(recipe=recipe.with_fractions(fractions))
+        except TooLargeError as error:
+            progress.note(f"rank fractions {shown}: left out; {error}")
+            continue
+        trials.append(Trial(fractions, tally_ids(lm, dev.ids).perplexity()))
         progress.note(f"rank fractions {shown}: dev perplexity {trials[-1].perplexity:.2f}")
+    if not trials:
+        return recipe, trials
     best = min(trials, key=lambda trial: trial.perplexity)
     return recipe.with_fractions(best.fractions), trials

@@ -32,5 +32,5 @@ def split(
     c = counts.astype(np.float64)
     d = discount(counts)
     bounds = [c, *(c**power * d ** (1 - power) for power in powers), d]
-    layers = [upper - lower for upper, lower in pairwise(bounds)]
+    layers = [np.maximum(upper - lower, 0.0) for upper, lower in pairwise(bounds)]
     return layers, d

@@ -9,9 +9,8 @@ from plre.model.lm import LanguageModel
 def describe_model(lm: LanguageModel) -> str:
     """How the model was made, what is in it and what takes the room."""
     about = lm.info()
-    vocabulary = f"{about['vocabulary']:,} words" + (
-        f" (seen {about['min_count']} times or more)" if about.get("min_count") else " (from a list)"
-    )
+    source = f"seen {about['min_count']} times or more" if about.get("min_count") else "from a list"
+    vocabulary = f"{about['vocabulary']:,} words ({source}; <unk>, <s> and </s> included)"
     lines = [
         f"{lm.path or 'a model in memory'}",
         f"  method      {about['method']}" + (f", preset {about['preset']}" if about.get("preset") else ""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -74,15 +75,15 @@ class Report:
         """All numbers, by the names that the JSON format has."""
         return {
             "text": self.name,
-            "perplexity": self.perplexity,
-            "perplexity_excluding_oov": self.perplexity_excluding_oov,
-            "perplexity_excluding_eos": self.perplexity_excluding_eos,
-            "perplexity_excluding_oov_and_eos": self.perplexity_excluding_both,
+            "perplexity": _number(self.perplexity),
+            "perplexity_excluding_oov": _number(self.perplexity_excluding_oov),
+            "perplexity_excluding_eos": _number(self.perplexity_excluding_eos),
+            "perplexity_excluding_oov_and_eos": _number(self.perplexity_excluding_both),
             "tokens": self.tokens,
             "words": self.words,
             "sentences": self.sentences,
             "oov": self.oov,
-            "logprob10": self.logprob10,
+            "logprob10": _number(self.logprob10),
             "matched": {str(n): int(hits) for n, hits in enumerate(self.tally.hits, 1)},
             "seconds": self.seconds,
             "signature": self.signature,
@@ -94,13 +95,17 @@ class Report:
         matched = "  ".join(
             f"{n}: {hits / self.tokens:.1%}" for n, hits in enumerate(self.tally.hits, 1) if self.tokens
         )
+        counted = "all words and </s>" if self.sentences else "all words; no </s> in a model without markers"
+        without_eos = [
+            f"    excluding </s>               {self.perplexity_excluding_eos:>12.3f}",
+            f"    excluding OOV and </s>       {self.perplexity_excluding_both:>12.3f}",
+        ]
         return "\n".join(
             [
                 f"{self.name}",
-                f"  perplexity                     {self.perplexity:>12.3f}   all words and </s>, OOV as <unk>",
+                f"  perplexity                     {self.perplexity:>12.3f}   {counted}, OOV as <unk>",
                 f"    excluding OOV                {self.perplexity_excluding_oov:>12.3f}",
-                f"    excluding </s>               {self.perplexity_excluding_eos:>12.3f}",
-                f"    excluding OOV and </s>       {self.perplexity_excluding_both:>12.3f}",
+                *(without_eos if self.sentences else []),
                 f"  words                          {self.words:>12,}",
                 f"  sentences (</s>)               {self.sentences:>12,}",
                 f"  OOV                            {self.oov:>12,}   {share:.2%} of words",
@@ -110,6 +115,11 @@ class Report:
                 f"  signature  {self.signature}",
             ]
         )
+
+
+def _number(value: float) -> float | None:
+    """None (null in JSON) where there is no number: nothing to average, or a word of probability 0."""
+    return value if math.isfinite(value) else None
 
 
 def signature(lm: LanguageModel) -> str:
@@ -124,10 +134,14 @@ def signature(lm: LanguageModel) -> str:
         "min_count": about.get("min_count") or "list",
         "oov": "unk",
         "eos": "counted" if lm.markers else "none",
+        "rungs": ",".join(
+            f"{n}:{power:g}:{rank}" for n, each in about.get("rungs", {}).items() for power, rank in each
+        ),
+        "uniform": "no" if about.get("uniform") is False else "",
         "seed": about.get("seed"),
         "model": about["digest"],
     }
-    return "|".join(f"{key}:{value}" for key, value in parts.items())
+    return "|".join(f"{key}:{value}" for key, value in parts.items() if value != "")
 
 
 def evaluate(
@@ -162,7 +176,7 @@ def render(reports: list[Report], style: str) -> str:
         data = whole.as_dict()
         if len(reports) > 1:
             data["texts"] = [report.as_dict() for report in reports]
-        return json.dumps(data, indent=2, ensure_ascii=False)
+        return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
     rows = reports if len(reports) == 1 else [*reports, whole]
     if style == "tsv":
         table = [{key: value for key, value in row.as_dict().items() if key != "matched"} for row in rows]

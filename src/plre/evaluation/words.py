@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 
@@ -13,7 +14,8 @@ from plre.text.vocabulary import BOS, EOS, UNK
 class WordLines:
     """Writes a line for each word: ``sentence TAB word TAB log10 probability TAB order matched``.
 
-    In the style "kenlm" it is a line for each sentence instead. Call it with the pieces of a text, in order.
+    In the style "json" each line is a JSON object; in the style "kenlm" there is a line for each sentence. Call it with
+    the pieces of a text, in order. Unknown words appear as ``<unk>``.
     """
 
     def __init__(self, lm: LanguageModel, write: Callable[[str], object], style: str = "text") -> None:
@@ -39,6 +41,10 @@ class WordLines:
                 self.unknown += w == UNK
                 if w == EOS:
                     self.finish()
+            elif self.style == "json":
+                known = logprob if math.isfinite(logprob) else None
+                row = {"sentence": self.sentence, "word": word, "logprob10": known, "order": matched}
+                self.write(json.dumps(row, ensure_ascii=False))
             else:
                 self.write(f"{self.sentence}\t{word}\t{logprob:.6f}\t{matched}")
             self.sentence += w == EOS

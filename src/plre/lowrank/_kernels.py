@@ -47,7 +47,7 @@ def rank_one(row_start, column_block, rank, row_sum, column_sum, left, left_star
     for j in range(len(column_block)):
         b = column_block[j]
         if rank[b] == 1:
-            right[right_start[j]] = column_sum[j] / total[b]
+            right[right_start[j]] = column_sum[j] / total[b] if total[b] > 0 else 0.0
 
 
 @kernel
@@ -94,22 +94,8 @@ def randomise(factor, seed):
 
 @fast_kernel
 def column_pass(
-    first,
-    last,
-    row0,
-    column0,
-    rank,
-    column_start,
-    rows,
-    values,
-    u,
-    v,
-    new_v,
-    ratios,
-    acc,
-    total,
-    with_likelihood,
-):
+    first, last, row0, column0, rank, column_start, rows, values, u, v, new_v, ratios, acc, total, with_likelihood
+):  # fmt: skip
     """New columns ``first`` to ``last`` (not yet divided by the totals) and their ratios.
 
     ``u`` and ``v`` are one block's factors, whose first row is ``row0`` and first column ``column0``. ``acc`` is room
@@ -194,15 +180,15 @@ def factorise_small(
             likelihood = column_pass(
                 col0, col1, row0, col0, r, column_start, rows, values, u, v, new_v, ratios, acc, total, check
             )
-            if check:
-                if likelihood - before < tolerance * check_every * abs(likelihood):
-                    break
-                before = likelihood
             totals[:] = 0
             row_pass(row0, row1, row0, col0, r, row_start, columns, entries, ratios, u, v, new_u, acc, totals)
             divide_columns(0, col1 - col0, r, new_v, totals)
             u[:] = new_u
             v[:] = new_v
+            if check:
+                if likelihood - before < tolerance * check_every * abs(likelihood):
+                    break
+                before = likelihood
         precise = np.empty(r, np.float64)
         totals[:] = 0
         column_pass(col0, col1, row0, col0, r, column_start, rows, values, u, v, new_v, ratios, precise, total, False)

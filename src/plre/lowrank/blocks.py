@@ -10,7 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from plre.errors import TooLargeError
 from plre.lowrank import _kernels as kernels
+
+#: Numbers that one side of an order's factors may have: a model file points into them with 32 bits.
+LARGEST = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -49,14 +53,19 @@ class Rank:
 
     fixed: int = 0
     fraction: float = 0.0
+    #: With a fraction: no more than this, however large the block.
+    limit: int | None = None
 
     def __call__(self, smaller_side: NDArray[np.int64]) -> NDArray[np.int32]:
         """The rank of each block: at least 1, at most the smaller side (0 for an empty block)."""
         wanted = self.fixed if self.fixed else np.trunc(self.fraction * smaller_side)
+        if self.limit:
+            wanted = np.minimum(wanted, self.limit)
         return np.minimum(np.maximum(wanted, 1), smaller_side).astype(np.int32)
 
     def __str__(self) -> str:
-        return str(self.fixed) if self.fixed else f"{self.fraction:g}"
+        limit = f"<={self.limit}" if self.limit else ""
+        return str(self.fixed) if self.fixed else f"{self.fraction:g}{limit}"
 
 
 @dataclass(frozen=True)
@@ -75,11 +84,17 @@ class Factors:
 
     @classmethod
     def empty(cls, blocks: Blocks, rank: NDArray[np.int32]) -> Factors:
-        """Room for factors of these ranks."""
+        """Room for factors of these ranks; refuses what a model file could not hold."""
         left_start = np.zeros(len(blocks) + 1, np.int64)
         np.cumsum(np.diff(blocks.row_start) * rank.astype(np.int64), out=left_start[1:])
         right_start = np.zeros(len(blocks.column_block) + 1, np.int64)
         np.cumsum(rank[blocks.column_block], out=right_start[1:])
+        largest = max(int(left_start[-1]), int(right_start[-1]))
+        if largest > LARGEST:
+            raise TooLargeError(
+                f"low rank layers with ranks up to {int(rank.max())} would have {largest:,} numbers a side "
+                f"({4 * largest / 1e9:.0f} GB), more than a model can hold; choose lower ranks"
+            )
         return cls(
             rank,
             np.zeros(int(left_start[-1]), np.float32),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -60,7 +61,7 @@ def factorise(
     rank: NDArray[np.int32],
     *,
     stopping: Stopping | None = None,
-    seed: int = 0,
+    seed: int | Sequence[int] = 0,
     threads: int = 1,
     advance: Advance | None = None,
 ) -> Factors:
@@ -89,7 +90,11 @@ def factorise(
 
 
 def _pack(
-    blocks: Blocks, values: NDArray[np.float32], rank: NDArray[np.int32], chosen: NDArray[np.intp], seed: int
+    blocks: Blocks,
+    values: NDArray[np.float32],
+    rank: NDArray[np.int32],
+    chosen: NDArray[np.intp],
+    seed: int | Sequence[int],
 ) -> _Packed:
     first = blocks.row_start[:-1].astype(np.int64)[chosen]
     row_start = _starts(blocks.row_start[1:][chosen] - first)

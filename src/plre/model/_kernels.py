@@ -53,6 +53,8 @@ def find(mem, where, n, h, w):
 @kernel
 def find_grams(mem, where, order, ids, grams):
     """``grams[n - 1, i]`` becomes the n-gram that ends at position i, or -1. Nothing reaches back over ``<s>``."""
+    if len(ids) == 0:
+        return
     for i in range(len(ids)):
         grams[0, i] = ids[i]
     for n in range(2, order + 1):

@@ -4,7 +4,8 @@
     header     JSON: for each tensor its dtype, shape and place; padded with spaces so that data starts on 64 bytes
     data       the tensors end to end, wider types first, so that each is aligned
 
-Files are opened with mmap (at once, whatever their size) and written to a temporary name, synced and renamed.
+Files are opened with mmap (at once, whatever their size) and written to a temporary name, synced and renamed. This is
+written by hand because the safetensors library aligns to 8 bytes and neither syncs nor renames.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ import contextlib
 import json
 import mmap
 import os
+import stat
+import sys
 import tempfile
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.errors import ModelFileError
+from plre.errors import ModelFileError, UsageError
 
 _DTYPES: dict[str, np.dtype[Any]] = {"I32": np.dtype("<i4"), "F32": np.dtype("<f4"), "U8": np.dtype("u1")}
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
@@ -58,11 +61,11 @@ def write(path: str, metadata: dict[str, str], tensors: Tensors, buffer: NDArray
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-(8 + len(text)) % _ALIGN)
 
-    directory = os.path.dirname(os.path.abspath(path))
+    path = os.path.realpath(path)
+    directory = os.path.dirname(path)
     temporary = None
     try:
-        if os.path.isdir(path):
-            raise IsADirectoryError(f"is a directory; give a file name, for example {os.path.join(path, 'model.plre')}")
+        check_target(path)
         handle, temporary = tempfile.mkstemp(dir=directory, prefix=".plre-", suffix=".tmp")
         with os.fdopen(handle, "wb") as file:
             file.write(len(text).to_bytes(8, "little"))
@@ -82,6 +85,19 @@ def write(path: str, metadata: dict[str, str], tensors: Tensors, buffer: NDArray
         raise
 
 
+def check_target(path: str) -> None:
+    """Raise where no model can be written: nowhere, a directory, or something that is no file (such as /dev/null)."""
+    target = os.path.realpath(path)
+    if not path:
+        raise UsageError("the name of the model file is empty")
+    if os.path.isdir(target):
+        raise UsageError(f"{path}: is a directory; give a file name, for example {os.path.join(path, 'm.plre')}")
+    if os.path.exists(target) and not os.path.isfile(target):
+        raise UsageError(f"{path}: is a device or a pipe; a model can only be written to a file")
+    if not os.path.isdir(os.path.dirname(target)):
+        raise UsageError(f"{path}: there is no directory {os.path.dirname(target)}; make it first")
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
@@ -92,7 +108,10 @@ def read(path: str) -> tuple[dict[str, str], Tensors, NDArray[np.uint8]]:
     """Metadata, tensors and the whole data of a file, memory-mapped."""
     try:
         with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise ModelFileError(f"{path}: is a device or a pipe; a model is mapped into memory and must be a file")
+            size = status.st_size
             first = file.read(64)
             if size < 16:
                 raise ModelFileError(f"{path}: is empty or cut off ({size} bytes); it is not a plre model")
@@ -103,8 +122,9 @@ def read(path: str) -> tuple[dict[str, str], Tensors, NDArray[np.uint8]]:
                 raise ModelFileError(f"{path}: is cut off within its header; copy or train it again")
             file.seek(8)
             text = file.read(length)
-            # Copy-on-write: the arrays count as writable, the type that the kernels were compiled for.
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+            mapped = _map(file.fileno())
+    except IsADirectoryError:
+        raise ModelFileError(f"{path}: is a directory; name a model file in it") from None
     except FileNotFoundError:
         raise ModelFileError(f"{path}: no such file; make a model with: plre train TEXT -o {path}") from None
     except OSError as error:
@@ -115,10 +135,12 @@ def read(path: str) -> tuple[dict[str, str], Tensors, NDArray[np.uint8]]:
         metadata = dict(header.pop("__metadata__"))
         tensors: Tensors = {}
         end = 0
-        for name, entry in header.items():
+        for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"][0]):
             start, stop = entry["data_offsets"]
             dtype = _DTYPES[entry["dtype"]]
-            end = max(end, stop)
+            if start != end:
+                raise ValueError(f"tensor {name} does not follow the one before it")
+            end = stop
             if stop > len(data):
                 continue
             if start < 0 or start % dtype.itemsize or stop - start != dtype.itemsize * int(np.prod(entry["shape"])):
@@ -134,6 +156,16 @@ def read(path: str) -> tuple[dict[str, str], Tensors, NDArray[np.uint8]]:
             "copy or train it again"
         )
     return metadata, tensors, data
+
+
+def _map(descriptor: int) -> mmap.mmap:
+    """The file in memory, copy-on-write: arrays count as writable, the type that the kernels were compiled for."""
+    if sys.platform == "linux":
+        # Nothing is ever written, so the kernel need not set memory aside for copies of the pages.
+        no_reserve = 0x4000
+        protection = mmap.PROT_READ | mmap.PROT_WRITE
+        return mmap.mmap(descriptor, 0, flags=mmap.MAP_PRIVATE | no_reserve, prot=protection)
+    return mmap.mmap(descriptor, 0, access=mmap.ACCESS_COPY)
 
 
 def _looks_like(first: bytes) -> str:

@@ -15,11 +15,14 @@ words and the directory: where in it each of these starts.
 
 from __future__ import annotations
 
+from typing import Any, NoReturn
+
 import numpy as np
 from numpy.typing import NDArray
 
 from plre.errors import ModelFileError
 from plre.model.file import Tensors
+from plre.text.vocabulary import SPECIAL
 
 FORMAT = 1
 
@@ -27,6 +30,8 @@ FORMAT = 1
 FIELDS = ("words", "children", "prob", "backoff", "rank", "left_start", "left", "right_start", "right")
 WORDS, CHILDREN, PROB, BACKOFF, RANK, LEFT_START, LEFT, RIGHT_START, RIGHT = range(len(FIELDS))
 WIDTH = len(FIELDS)
+#: Fields that an order has all of, or none.
+LOW_RANK = FIELDS[RANK:]
 
 
 def directory(tensors: Tensors, data: NDArray[np.uint8], order: int) -> NDArray[np.int64]:
@@ -46,35 +51,60 @@ def words_of_memory(data: NDArray[np.uint8]) -> NDArray[np.int32]:
     return data[: len(data) // 4 * 4].view(np.int32)
 
 
+def check_metadata(about: Any) -> None:
+    """Raise ValueError, KeyError or TypeError where what a file says about its model cannot be used."""
+    for key, kind in {"format": int, "order": int, "markers": bool, "method": str, "digest": str}.items():
+        if type(about[key]) is not kind:
+            raise ValueError(f"{key} is {about[key]!r}")
+    if not 1 <= about["order"] <= 64:
+        raise ValueError(f"order is {about['order']}")
+
+
 def check(path: str, tensors: Tensors, order: int) -> None:
-    """Refuse a file whose tensors do not fit together."""
+    """Refuse a file whose tensors do not fit together. Looks only at shapes and ends, so it takes no time."""
 
-    def size(name: str) -> int:
-        if name not in tensors:
-            raise ModelFileError(f"{path}: the tensor {name} is missing; copy or train the model again")
-        return tensors[name].size
+    def refuse(why: str) -> NoReturn:
+        raise ModelFileError(f"{path}: is damaged ({why}); copy or train the model again")
 
-    def need(name: str, wanted: int) -> None:
-        if size(name) != wanted:
-            raise ModelFileError(
-                f"{path}: the tensor {name} has {size(name)} entries instead of {wanted}; copy or train the model again"
-            )
+    def need(name: str, dtype: type, size: int | None = None) -> NDArray[Any]:
+        tensor = tensors.get(name)
+        if tensor is None:
+            refuse(f"the tensor {name} is missing")
+        if tensor.dtype != dtype or tensor.ndim != 1:
+            refuse(f"the tensor {name} has the wrong type or shape")
+        if size is not None and len(tensor) != size:
+            refuse(f"the tensor {name} has {len(tensor)} entries instead of {size}")
+        expected.add(name)
+        return tensor
 
-    if not 1 <= order <= 64:
-        raise ModelFileError(f"{path}: its order is {order}; the file is damaged")
-    vocab = size("vocab.starts") - 1
-    size("vocab.bytes"), size("vocab.slots")
-    shorter, before = 1, 1
-    grams = vocab
+    def need_ends(name: str, starts: NDArray[Any], end: int) -> None:
+        if not len(starts) or starts[0] != 0 or starts[-1] != end:
+            refuse(f"the tensor {name} does not cover what it points to")
+
+    expected: set[str] = set()
+    starts = need("vocab.starts", np.int32)
+    need_ends("vocab.starts", starts, len(need("vocab.bytes", np.uint8)))
+    vocab = len(starts) - 1
+    slots = len(need("vocab.slots", np.int32))
+    if vocab < len(SPECIAL) or slots & (slots - 1) or slots <= 2 * vocab:
+        refuse("the vocabulary has the wrong size")
+    before, shorter = 1, 1  # numbers of (n-2)-grams and of (n-1)-grams
     for n in range(1, order + 1):
-        grams = vocab if n == 1 else size(f"order{n}.words")
-        need(f"order{n}.prob", grams)
+        grams = vocab if n == 1 else len(need(f"order{n}.words", np.int32))
+        need(f"order{n}.prob", np.float32, grams)
         if n < order:
-            need(f"order{n}.backoff", grams)
+            need(f"order{n}.backoff", np.float32, grams)
         if n > 1:
-            need(f"order{n}.children", shorter + 1)
-        if f"order{n}.rank" in tensors:
-            need(f"order{n}.rank", before)
-            need(f"order{n}.left_start", before)
-            need(f"order{n}.right_start", shorter)
+            need_ends(f"order{n}.children", need(f"order{n}.children", np.int32, shorter + 1), grams)
+        if any(f"order{n}.{field}" in tensors for field in LOW_RANK):
+            rank = need(f"order{n}.rank", np.int32, before)
+            for side, size in (("left", before), ("right", shorter)):
+                begins = need(f"order{n}.{side}_start", np.int32, size)
+                if size and not 0 <= begins[-1] <= len(need(f"order{n}.{side}", np.float32)):
+                    refuse(f"the tensor order{n}.{side}_start does not fit its factors")
+            rows = np.diff(tensors[f"order{n - 1}.children"]) if n > 2 else np.array([vocab])
+            if int((rows.astype(np.int64) * rank).sum()) != len(tensors[f"order{n}.left"]):
+                refuse(f"the low rank layers of order {n} do not have the size that their ranks ask for")
         before, shorter = shorter, grams
+    if unknown := set(tensors) - expected:
+        refuse(f"it has a tensor {min(unknown)} that a model of order {order} does not have")

@@ -42,6 +42,7 @@ class LanguageModel:
     ) -> None:
         self.metadata = metadata
         self.path = path
+        self._file = None if path is None else os.path.abspath(path)
         self.order: int = metadata["order"]
         self.markers: bool = metadata["markers"]
         self.tensors = tensors
@@ -57,8 +58,7 @@ class LanguageModel:
     def from_tensors(cls, metadata: Mapping[str, Any], tensors: file.Tensors) -> LanguageModel:
         """A model in memory from its parts (see ``layout.py`` for their names)."""
         views, data = file.pack(tensors)
-        digest = hashlib.blake2b(data.data, digest_size=8).hexdigest()
-        return cls({"format": layout.FORMAT, **metadata, "digest": digest}, views, data)
+        return cls({"format": layout.FORMAT, **metadata, "digest": _digest(data)}, views, data)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, replacing an old one only when the new one is complete."""
@@ -66,6 +66,7 @@ class LanguageModel:
         text = json.dumps(self.metadata, ensure_ascii=False, separators=(",", ":"))
         file.write(name, {"plre": text}, self.tensors, self._data)
         self.path = name
+        self._file = os.path.abspath(name)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LanguageModel:
@@ -74,22 +75,22 @@ class LanguageModel:
         raw, tensors, data = file.read(name)
         try:
             metadata = json.loads(raw["plre"])
-            version, order = int(metadata["format"]), int(metadata["order"])
-            bool(metadata["markers"])
+            layout.check_metadata(metadata)
         except (ValueError, KeyError, TypeError) as error:
             raise ModelFileError(f"{name}: its header is damaged ({error}); copy or train the model again") from None
+        version = metadata["format"]
         if version != layout.FORMAT:
             raise ModelFileError(
                 f"{name}: has format {version}, this plre reads format {layout.FORMAT}; "
                 + ("train it again" if version < layout.FORMAT else "install a newer plre")
             )
-        layout.check(name, tensors, order)
+        layout.check(name, tensors, metadata["order"])
         return cls(metadata, tensors, data, name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.path is None:
+        if self._file is None:
             raise PlreError("a model is pickled as the path of its file: save it first with lm.save(path)")
-        return LanguageModel.load, (os.path.abspath(self.path),)
+        return LanguageModel.load, (self._file,)
 
     def __repr__(self) -> str:
         name = f" from {self.path}" if self.path else ""
@@ -111,7 +112,9 @@ class LanguageModel:
     def score_lines(
         self, lines: Iterable[str], bos: bool = True, eos: bool = True, *, threads: int | None = None
     ) -> NDArray[np.float64]:
-        """log10 probability of each line, on all cores; the same numbers as :meth:`score`."""
+        """log10 probability of each line, on all cores; the same numbers as :meth:`score`, to rounding."""
+        if isinstance(lines, str):
+            raise UsageError("score_lines takes a list of lines; for one line use score")
         lines = lines if isinstance(lines, list) else list(lines)
         bos, eos = bos and self.markers, eos and self.markers
 
@@ -129,6 +132,10 @@ class LanguageModel:
         return np.concatenate(parts) if parts else np.empty(0)
 
     def _sentence(self, sentence: str, bos: bool, eos: bool) -> Scored:
+        if not isinstance(sentence, str):
+            raise UsageError(
+                f"a sentence is one string with its words separated by spaces, not {type(sentence).__name__}"
+            )
         data = sentence.replace("\n", " ").encode("utf-8", "surrogatepass")
         words, bad = self.vocab.encode(data, markers=False)
         if bad >= 0:
@@ -230,21 +237,23 @@ class LanguageModel:
 
         ``temperature`` below 1 prefers likely words, above 1 unlikely ones. ``<unk>`` is never drawn.
         """
-        if not temperature > 0:
+        if not 0 < temperature < math.inf:
             raise UsageError(f"temperature must be above 0, not {temperature}")
+        if seed is not None and seed < 0:
+            raise UsageError(f"the seed must be 0 or more, not {seed}")
         random = np.random.default_rng(seed)
-        start = [word for word in _split(context) if word != "<s>"]
+        never = [UNK, BOS] if self.markers else [UNK, BOS, EOS]
+        start = [word for word in _split(context) if word not in ("", "<s>", "</s>")]
         history = [*(["<s>"] if self.markers else []), *start]
         words = list(start)
         for _ in range(max_words):
             probs = self.distribution(history)
-            probs[UNK] = 0.0
-            if not self.markers:
-                probs[EOS] = 0.0
-            probs **= 1 / temperature
-            cumulated = np.cumsum(probs)
-            if not cumulated[-1] > 0:
+            probs[never] = 0.0
+            if not probs.any():
                 break
+            weights = (probs / probs.max()) ** (1 / temperature)
+            weights[never] = 0.0
+            cumulated = np.cumsum(weights)
             drawn = int(np.searchsorted(cumulated, random.random() * cumulated[-1], side="right"))
             if drawn == EOS:
                 break
@@ -275,6 +284,8 @@ class LanguageModel:
 
     def advance(self, state: State, word: str) -> tuple[float, State]:
         """log10 P(word | state), and the state after the word."""
+        if not all(0 <= w < len(self.vocab) for w in state.context):
+            raise UsageError("this state belongs to another model")
         ids = np.array([*state.context, self.vocab[word]], np.int32)
         grams = np.empty((self.order, len(ids)), np.int32)
         probs = np.empty(len(ids))
@@ -293,6 +304,11 @@ class LanguageModel:
         """Whether anything was seen after this n-gram; if not, it says no more than its suffix."""
         children = self.tensors[f"order{n + 1}.children"]
         return bool(children[gram + 1] > children[gram])
+
+    def verify(self) -> None:
+        """Read all of the model and raise :class:`ModelFileError` if a byte has changed since it was made."""
+        if _digest(self._data) != self.metadata["digest"]:
+            raise ModelFileError(f"{self.path}: its data was damaged after it was written; copy or train it again")
 
     # --- what is inside ----------------------------------------------------------------------------------------------
 
@@ -335,9 +351,16 @@ class LanguageModel:
         }
 
 
+def _digest(data: NDArray[np.uint8]) -> str:
+    return hashlib.blake2b(data.data, digest_size=8).hexdigest()
+
+
 def _log10(p: float) -> float:
     return math.log10(p) if p > 0 else -math.inf
 
 
 def _split(context: str | Sequence[str]) -> list[str]:
-    return context.split() if isinstance(context, str) else list(context)
+    """A context as words; a string is split as text is, at ASCII white space only."""
+    if not isinstance(context, str):
+        return list(context)
+    return [word.decode("utf-8", "surrogatepass") for word in context.encode("utf-8", "surrogatepass").split()]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from plre.model.lm import LanguageModel
 
 
-def classes(lm: LanguageModel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def classes(lm: LanguageModel) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """P(class | word) of every word, as the word that is predicted and as the word before it.
 
     The low rank bigram is a sum over classes k of (mass of word w in k) x (share of context h in k), so both are read
@@ -22,15 +22,20 @@ def classes(lm: LanguageModel) -> tuple[NDArray[np.float64], NDArray[np.float64]
     tensors = lm.tensors
     if "order2.rank" not in tensors:
         raise UsageError(
-            "neighbours are found by the low rank bigram, which this model does not have; train with --method plre"
+            "neighbours are found by the low rank bigram, which this model does not have; "
+            "train with --method plre and order 2 or more"
         )
-    rank = int(tensors["order2.rank"][0])
-    predicted = tensors["order2.left"].reshape(-1, rank).astype(np.float64)
-    before = tensors["order2.right"].reshape(-1, rank) * predicted.sum(axis=0)
+    if int(tensors["order2.rank"][0]) < 2:
+        raise UsageError(
+            "the low rank bigram of this model has rank 1, for which all words are alike; train on more text"
+        )
+    words = len(lm.vocab)
+    predicted = tensors["order2.left"].reshape(words, -1)
+    before = tensors["order2.right"].reshape(words, -1) * predicted.sum(axis=0)
     return _rows_to_one(predicted), _rows_to_one(before)
 
 
-def _rows_to_one(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rows_to_one(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     sums = matrix.sum(axis=1, keepdims=True)
     return np.divide(matrix, sums, out=np.zeros_like(matrix), where=sums > 0)
 

@@ -13,7 +13,7 @@ from plre.errors import TextError
 from plre.model import _kernels as kernels
 from plre.progress import Progress
 from plre.text.encode import TextOptions, describe, encode_block, overlapped
-from plre.text.sources import Block, Source, disk_size, expand, is_strings, read_blocks
+from plre.text.sources import Block, Source, read_blocks, sized
 from plre.text.vocabulary import BOS, EOS
 
 if TYPE_CHECKING:
@@ -91,10 +91,7 @@ def map_text(
     progress: Progress,
 ) -> Iterator[R]:
     """``each`` of the scored pieces of a text, in order: pieces of whole lines, or of one stream of words."""
-    total = None
-    if not is_strings(source):
-        paths = expand(source)
-        total = disk_size(paths) if isinstance(paths, list) else None
+    source, total = sized(source)
     blocks = read_blocks(source, stream=not by_line, errors=options.errors)
 
     def encode(block: Block) -> NDArray[np.int32]:
@@ -117,6 +114,17 @@ def map_text(
             advance(block.read)
 
 
+def tally_ids(lm: LanguageModel, ids: NDArray[np.int32]) -> Tally:
+    """The sums of a text that is already encoded, markers included."""
+    return _tally(lm.order, probabilities(lm, ids))
+
+
+def _tally(order: int, scored: Scored) -> Tally:
+    tally = Tally(order)
+    kernels.tally(scored.ids, scored.probs, scored.matched, scored.first, tally.counts, tally.logprob10, tally.hits)
+    return tally
+
+
 def tally_text(
     lm: LanguageModel,
     source: Source,
@@ -129,9 +137,7 @@ def tally_text(
     """The sums of a whole text; ``also`` is shown its pieces, in order."""
 
     def each(scored: Scored) -> tuple[Tally, Scored | None]:
-        part = Tally(lm.order)
-        kernels.tally(scored.ids, scored.probs, scored.matched, scored.first, part.counts, part.logprob10, part.hits)
-        return part, scored if also else None
+        return _tally(lm.order, scored), scored if also else None
 
     whole = Tally(lm.order)
     parts = map_text(lm, source, each, by_line=lm.markers, options=options, threads=threads, progress=progress)

@@ -96,12 +96,18 @@ def estimate(counts: Sequence[NDArray[np.int32]], kinds: Sequence[DiscountKind])
     if fallen:
         used = ", ".join(sorted({_show(FALLBACK[kinds[order - 1]]) for order in fallen}))
         warnings.warn(
-            f"too little or too regular text to estimate discounts for order {', '.join(map(str, fallen))}; "
+            f"too little or too regular text to estimate discounts for {_show_orders(fallen)}; "
             f"using the fixed values {used}",
             PlreWarning,
             stacklevel=2,
         )
     return discounts
+
+
+def _show_orders(orders: list[int]) -> str:
+    if len(orders) > 2 and orders == list(range(orders[0], orders[-1] + 1)):
+        return f"orders {orders[0]} to {orders[-1]}"
+    return f"order {', '.join(map(str, orders))}"
 
 
 def _show(steps: Steps) -> str:

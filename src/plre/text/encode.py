@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import queue
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.errors import TextError, UsageError
+from plre.errors import PlreWarning, TextError, UsageError
 from plre.progress import Progress
 from plre.text import _kernels as kernels
-from plre.text.sources import Block, Errors, Source, disk_size, expand, read_blocks
+from plre.text.sources import Block, Errors, Source, read_blocks, sized
 from plre.text.vocabulary import BOS, EOS, SPECIAL, UNK, Vocabulary, VocabularyBuilder, merge
 
 R = TypeVar("R")
@@ -51,7 +51,7 @@ class EncodedText:
         return len(self.ids) - 2 * self.sentences
 
 
-def encode_training_text(
+def encode_text(
     source: Source,
     *,
     min_count: int = 2,
@@ -60,17 +60,15 @@ def encode_training_text(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> EncodedText:
-    """Read the text once, choose the vocabulary, and give the text as ids.
+    """Read the text once and give it as ids.
 
-    The vocabulary is ``vocab`` if given, else every word seen at least ``min_count`` times.
+    The vocabulary is ``vocab`` if given, else every word of the text seen at least ``min_count`` times.
     """
     options = options or TextOptions()
     progress = progress or Progress()
     if min_count < 1:
         raise UsageError(f"min_count must be at least 1, not {min_count}")
-    expanded = expand(source)
-    total = disk_size(expanded) if isinstance(expanded, list) else None
-    paths: Source = [Path(path) for path in expanded] if isinstance(expanded, list) else expanded
+    resolved, total = sized(source)
 
     builders: queue.SimpleQueue[VocabularyBuilder] = queue.SimpleQueue()
     everyone = [VocabularyBuilder() for _ in range(max(threads, 1))] if vocab is None else []
@@ -90,7 +88,7 @@ def encode_training_text(
 
     pieces: list[tuple[int, NDArray[np.int32]]] = []
     with progress.stage("reading text", total, "B") as advance:
-        blocks = read_blocks(paths, stream=not options.markers, errors=options.errors)
+        blocks = read_blocks(resolved, stream=not options.markers, errors=options.errors)
         for block, piece in overlapped(encode_one, blocks, threads):
             pieces.append(piece)
             advance(block.read)
@@ -106,7 +104,13 @@ def encode_training_text(
         ids = ids[:-1]
     text = EncodedText(ids, vocab, options.markers, int((ids == EOS).sum()), int((ids == UNK).sum()))
     if not text.words:
-        raise TextError(f"{describe(source)}: holds no words; there is nothing to train on")
+        raise TextError(f"{describe(source)}: holds no words; there is nothing to learn from")
+    if text.unknown == text.words:
+        warnings.warn(
+            f"{describe(source)}: no word of it is in the vocabulary, all are <unk>; lower --min-count",
+            PlreWarning,
+            stacklevel=2,
+        )
     if len(ids) >= 2**31 - 64:
         raise TextError(f"{describe(source)}: more than 2^31 words; train on a part of it")
     return text
@@ -156,10 +160,10 @@ def _refuse_marker(block: Block, bad: int) -> None:
         )
 
 
-def read_vocabulary(path: str, errors: Errors = "strict") -> Vocabulary:
-    """The words listed in a file, separated by white space, in their order there."""
-    words = [word.decode() for block in read_blocks(path, errors=errors) for word in block.data.split()]
+def read_vocabulary(source: Source, errors: Errors = "strict") -> Vocabulary:
+    """The words of a file (or of a list), separated by white space, in their order there."""
+    words = [word.decode() for block in read_blocks(source, errors=errors) for word in block.data.split()]
     vocab = Vocabulary.from_words(words)
     if len(vocab) <= len(SPECIAL):
-        raise TextError(f"{path}: lists no words; it should hold one word a line")
+        raise TextError(f"{describe(source)}: lists no words; it should hold one word a line")
     return vocab

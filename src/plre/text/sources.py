@@ -43,22 +43,24 @@ class Block:
         return f"{self.name}:{self.line + self.data.count(10, 0, position)}"
 
 
-def is_strings(source: Source) -> bool:
-    """Whether the source is an iterable rather than one path."""
-    return not isinstance(source, str | os.PathLike)
-
-
 def expand(source: Source) -> list[str] | Iterator[str]:
     """The paths that a source names, or its sentences as an iterator."""
     if isinstance(source, str | os.PathLike):
         return _expand_path(str(os.fspath(source)))
+    if not isinstance(source, Iterable):
+        raise UsageError(f"text must be a path or an iterable of strings, not {type(source).__name__}")
     items: Iterator[Any] = iter(source)
-    first = next(items, None)
-    if first is None:
-        return iter(())
-    rest = chain([first], items)
+    first: Any = next(items, None)
+    rest: Iterator[Any] = chain([first], items) if first is not None else iter(())
     if isinstance(first, os.PathLike):
-        return [path for item in rest for path in _expand_path(os.fspath(item))]
+        paths = [path for item in rest for path in _expand_path(os.fspath(item))]
+        if paths.count("-") > 1:
+            raise UsageError("standard input (-) can be read only once")
+        return paths
+    if isinstance(first, str) and os.path.isfile(first):
+        raise UsageError(
+            f"strings in a list are sentences, but {first!r} is a file; for files give pathlib.Path objects"
+        )
     return (_as_line(item) for item in rest)
 
 
@@ -75,18 +77,29 @@ def _expand_path(path: str) -> list[str]:
         if os.path.isdir(path):
             raise TextError(f"{path}: is a directory; name its files, for example '{path}/*.txt'")
         return [path]
-    found = sorted(glob.glob(path, recursive=True))
+    matches = glob.glob(path, recursive=True)
+    found = sorted(name for name in matches if not os.path.isdir(name))
     if not found:
+        if matches:
+            raise TextError(f"{path}: matches only directories; name their files, for example '{path}/*.txt'")
         if glob.has_magic(path):
             raise TextError(f"{path}: no file matches this pattern")
         hint = "" if Path(path).parent.exists() else f" (there is no directory {Path(path).parent})"
         raise TextError(f"{path}: no such file{hint}")
-    return [name for name in found if not os.path.isdir(name)]
+    return found
+
+
+def sized(source: Source) -> tuple[Source, int | None]:
+    """The same source with its patterns resolved, and its size on disk if that is known."""
+    expanded = expand(source)
+    if isinstance(expanded, list):
+        return [Path(path) for path in expanded], disk_size(expanded)
+    return expanded, None
 
 
 def disk_size(paths: list[str]) -> int | None:
-    """Bytes on disk of all files, or None where standard input is among them."""
-    if "-" in paths:
+    """Bytes on disk of all files, or None where one is no regular file (a pipe, standard input)."""
+    if not all(os.path.isfile(path) for path in paths):
         return None
     return sum(os.path.getsize(path) for path in paths)
 
@@ -116,7 +129,8 @@ def _file_blocks(path: str, cuts: bytes) -> Iterator[Block]:
         with _opened(path) as (raw, text):
             first = True
             while True:
-                data = text.read(BLOCK_BYTES)
+                # From a pipe, take what is there: whoever writes to it may be waiting for an answer.
+                data = text.read(BLOCK_BYTES) if raw.seekable() else cast(Any, text).read1(BLOCK_BYTES)
                 if first:
                     data = data.removeprefix(_BOM)
                     first = False
@@ -128,7 +142,7 @@ def _file_blocks(path: str, cuts: bytes) -> Iterator[Block]:
                     continue
                 body = b"".join((*tail, data[:cut]))
                 tail = [data[cut:]]
-                here = raw.tell() if path != "-" else position + len(body)
+                here = raw.tell() if raw.seekable() else position + len(body)
                 yield Block(body, name, line, here - position)
                 line += body.count(b"\n")
                 position = here
@@ -137,6 +151,8 @@ def _file_blocks(path: str, cuts: bytes) -> Iterator[Block]:
     except _broken() as error:
         raise TextError(f"{name}:{line}: compressed data is broken or cut off ({error}); fetch it again") from None
     except OSError as error:
+        if error.errno is None:  # bz2 says so
+            raise TextError(f"{name}:{line}: compressed data is broken ({error}); fetch it again") from None
         raise TextError(f"{name}:{line}: cannot be read ({error.strerror or error})") from None
     last = b"".join(tail)
     if last:
@@ -146,16 +162,14 @@ def _file_blocks(path: str, cuts: bytes) -> Iterator[Block]:
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """The raw file (for progress) and the text in it, by what its first bytes say it is."""
-    if path == "-":
-        raw: Any = io.BufferedReader(cast(io.RawIOBase, sys.stdin.buffer))
-        close = raw.detach
+    if path != "-":
+        with open(path, "rb") as raw:
+            yield raw, decompressed(raw, raw.peek(8)[:8])
+    elif sys.stdin is None:
+        raise TextError("standard input is closed; name a file")
     else:
-        raw = open(path, "rb")  # noqa: SIM115 - closed below, like standard input is let go of
-        close = raw.close
-    try:
-        yield raw, decompressed(raw, raw.peek(8)[:8])
-    finally:
-        close()
+        stdin = cast(io.BufferedReader, sys.stdin.buffer)
+        yield stdin, decompressed(stdin, stdin.peek(8)[:8])
 
 
 def decompressed(raw: IO[bytes], first: bytes) -> IO[bytes]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plre.errors import TextError
 from plre.text import _kernels as kernels
 from plre.text._kernels import BOS, EOS, UNK
 
@@ -161,7 +162,7 @@ def merge(
     starts = np.zeros(len(hashes) + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])
 
-    # The same word has the same hash and the same length in every builder.
+    # A word is known by its 64-bit hash here: among ten million words the chance that two share one is 3 in a million.
     _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
     total = np.bincount(group, weights=counts).astype(np.int64)
     special = group[:3]
@@ -177,6 +178,8 @@ def merge(
     frequency[UNK] = total.sum() - frequency[1:].sum()
 
     picked = first[order]
+    if lengths[picked].sum() >= 2**31:
+        raise TextError("the words of the vocabulary have more than 2 GB of letters; raise --min-count")
     new_arena = np.empty(int(lengths[picked].sum()), np.uint8)
     new_starts = np.empty(len(order) + 1, np.int32)
     kernels.reorder_words(arena, starts, picked, new_arena, new_starts)
