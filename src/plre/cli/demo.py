@@ -7,7 +7,7 @@ import click
 from plre.cli.options import run_options
 
 _CONTEXTS = ("return a new", "the number of", "raised when the", "if the file", "should not be")
-_WORDS = ("array", "returns", "string", "faster")
+_WORDS = ("array", "returns", "string", "first")
 
 
 @click.command(short_help="See it work, on text that is already on this machine.")
@@ -62,7 +62,7 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
         )
     console.print(table)
     best = contenders[-1]
-    console.print("gain: over modified Kneser-Ney, on test. Training PLRE tries nine pairs of ranks on dev.\n")
+    console.print("gain: over modified Kneser-Ney on test. PLRE tries nine pairs of ranks on dev.\n")
 
     console.print("What comes next?")
     for context in _CONTEXTS:
@@ -73,7 +73,7 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
         if word in best.lm:
             console.print(f"  {word}: " + ", ".join(near for near, _ in best.lm.neighbours(word, 6)))
     console.print("\nA sentence it makes up:")
-    console.print(f"  {best.lm.sample(seed=4, max_words=30)}")
+    console.print(f"  {best.lm.sample(seed=1, max_words=30, temperature=0.7)}")
     if output:
         best.lm.save(output)
         console.print(f"\nThe PLRE model is in {output}. Ask it:  plre next {output} return the")
