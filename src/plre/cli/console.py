@@ -91,7 +91,8 @@ class BarProgress(Progress):
 
             def advance(amount: float) -> None:
                 bars.advance(task, amount)
-                bars.update(task, rate=rate(bars.tasks[0].speed or 0.0, unit))
+                if speed := bars.tasks[0].speed:
+                    bars.update(task, rate=rate(speed, unit))
 
             yield advance
 
