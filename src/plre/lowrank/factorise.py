@@ -19,7 +19,7 @@ from plre.progress import Advance
 _LARGE = 8_000_000
 #: The work of a large block is cut into this many pieces, whatever the number of threads.
 _PIECES = 32
-#: The likelihood is looked at every so many steps: it costs as much as a step of rank 10.
+#: The likelihood is looked at every so many steps: at rank 20 it makes a step half as long again.
 _CHECK_EVERY = 5
 
 
