@@ -103,7 +103,8 @@ PAPER_GRID = (5e-4, 1e-3, 5e-3)
 
 #: Ensembles. "paper": one low rank bigram and one low rank trigram at power 1/2 and plain Kneser-Ney discounts, so that
 #: D* is the square root of D; nothing between the orders above 3. The ranks given here are for training without
-#: held-out text: what most corpora in `docs/benchmarks.md` choose on theirs, limited so that a vocabulary of a million words still fits.
+#: held-out text: what most corpora in `docs/benchmarks.md` choose on theirs, limited so that a vocabulary of a million
+#: words still fits.
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "discount": "kn",
