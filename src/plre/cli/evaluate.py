@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -59,10 +58,9 @@ def evaluate(
         )
         if lines:
             lines.finish()
-    if words and style == "json":
-        print(json.dumps(json.loads(render(reports, style)), ensure_ascii=False))
-        return
-    print(("\n" if words else "") + render(reports, style))
+    if words and style in ("text", "tsv"):
+        print()  # between the two tables
+    print(render(reports, style, one_line=words))
 
 
 @click.command(short_help="log10 probability of each line.")
@@ -77,7 +75,7 @@ def score(model: str, text: str, errors: Any, skip_markers: bool, threads: int |
 
     progress = make_progress(quiet or text == "-")
     lm = LanguageModel.load(model)
-    if text == "-":
+    if text == "-" and threads is None:
         threads = 1  # each line is answered when it has come, not when the next ones have
     for scores in lm.score_text(text, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress):
         sys.stdout.write("".join([f"{x:.6f}\n" for x in scores.tolist()]))

@@ -1,4 +1,4 @@
-"""Counting in memory: about 16 bytes a word of text, one pass of refinement for each order."""
+"""Counting in memory: 20 bytes a word of text besides the tables, one pass of refinement for each order."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ def count_ngrams(text: EncodedText, order: int, *, threads: int = 1, progress: P
     """All n-grams of ``text`` up to ``order`` with raw and adjusted counts.
 
     ``<s>`` is only ever context. Nothing reaches across a sentence's start; without markers the text is one stream.
+    It runs on one thread, however many it is offered.
     """
     progress = progress or Progress()
     ids = text.ids

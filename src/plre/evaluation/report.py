@@ -169,14 +169,14 @@ def total(reports: list[Report]) -> Report:
     return Report(f"all {len(reports)} texts", whole, sum(report.seconds for report in reports), reports[0].signature)
 
 
-def render(reports: list[Report], style: str) -> str:
-    """The reports in one of the formats of ``plre eval``: text, json, tsv, kenlm or srilm."""
+def render(reports: list[Report], style: str, *, one_line: bool = False) -> str:
+    """The reports in one of the formats of ``plre eval``: text, json (on one line if so asked), tsv, kenlm or srilm."""
     whole = reports[0] if len(reports) == 1 else total(reports)
     if style == "json":
         data = whole.as_dict()
         if len(reports) > 1:
             data["texts"] = [report.as_dict() for report in reports]
-        return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+        return json.dumps(data, indent=None if one_line else 2, ensure_ascii=False, allow_nan=False)
     rows = reports if len(reports) == 1 else [*reports, whole]
     if style == "tsv":
         table = [{key: value for key, value in row.as_dict().items() if key != "matched"} for row in rows]

@@ -81,6 +81,11 @@ def check(path: str, tensors: Tensors, order: int) -> None:
         if not len(starts) or starts[0] != 0 or starts[-1] != end:
             refuse(f"the tensor {name} does not cover what it points to")
 
+    def room(name: str, size: int) -> int:
+        """What is left of the factors for the last slice or context."""
+        starts = need(f"{name}_start", np.int32, size)
+        return len(need(name, np.float32)) - (int(starts[-1]) if size else 0)
+
     expected: set[str] = set()
     starts = need("vocab.starts", np.int32)
     need_ends("vocab.starts", starts, len(need("vocab.bytes", np.uint8)))
@@ -98,12 +103,11 @@ def check(path: str, tensors: Tensors, order: int) -> None:
             need_ends(f"order{n}.children", need(f"order{n}.children", np.int32, shorter + 1), grams)
         if any(f"order{n}.{field}" in tensors for field in LOW_RANK):
             rank = need(f"order{n}.rank", np.int32, before)
-            for side, size in (("left", before), ("right", shorter)):
-                begins = need(f"order{n}.{side}_start", np.int32, size)
-                if size and not 0 <= begins[-1] <= len(need(f"order{n}.{side}", np.float32)):
-                    refuse(f"the tensor order{n}.{side}_start does not fit its factors")
-            rows = np.diff(tensors[f"order{n - 1}.children"]) if n > 2 else np.array([vocab])
-            if int((rows.astype(np.int64) * rank).sum()) != len(tensors[f"order{n}.left"]):
+            left = room(f"order{n}.left", before)
+            right = room(f"order{n}.right", shorter)
+            last_rows = shorter - (int(tensors[f"order{n - 1}.children"][-2]) if n > 2 and before else 0)
+            wrong_left = left != last_rows * int(rank[-1]) if before else left != 0
+            if wrong_left or (right != rank[0] if before == 1 else right < 0):
                 refuse(f"the low rank layers of order {n} do not have the size that their ranks ask for")
         before, shorter = shorter, grams
     if unknown := set(tensors) - expected:

@@ -16,10 +16,11 @@ from plre._jit import cpu_count, parallel
 from plre.errors import ModelFileError, PlreError, TextError, UsageError
 from plre.model import _kernels as kernels
 from plre.model import file, layout
-from plre.model.scoring import Scored, Tally, line_ids, line_scores, map_text, probabilities, tally_text
+from plre.model.neighbours import nearest
+from plre.model.scoring import Scored, Tally, find_grams, line_scores, map_text, probabilities, tally_text
 from plre.model.state import State
 from plre.progress import Progress
-from plre.text.encode import TextOptions
+from plre.text.encode import TextOptions, sentences
 from plre.text.sources import Errors, Source
 from plre.text.vocabulary import BOS, EOS, UNK, Vocabulary
 
@@ -87,6 +88,11 @@ class LanguageModel:
         layout.check(name, tensors, metadata["order"])
         return cls(metadata, tensors, data, name)
 
+    def verify(self) -> None:
+        """Read all of the model and raise :class:`ModelFileError` if a byte has changed since it was made."""
+        if _digest(self._data) != self.metadata["digest"]:
+            raise ModelFileError(f"{self.path}: its data was damaged after it was written; copy or train it again")
+
     def __reduce__(self) -> tuple[Any, ...]:
         if self._file is None:
             raise PlreError("a model is pickled as the path of its file: save it first with lm.save(path)")
@@ -126,7 +132,7 @@ class LanguageModel:
                 raise TextError(
                     f"line {first + data.count(10, 0, bad) + 1}: holds <s> or </s>; plre adds them by itself"
                 )
-            return line_scores(probabilities(self, line_ids(encoded, bos)), eos=eos)
+            return line_scores(probabilities(self, sentences(encoded, bos)), eos=eos)
 
         parts = parallel(run, range(0, len(lines), _LINES_A_TASK), threads or cpu_count())
         return np.concatenate(parts) if parts else np.empty(0)
@@ -205,10 +211,8 @@ class LanguageModel:
     def distribution(self, context: str | Sequence[str] = ()) -> NDArray[np.float64]:
         """P(w | context) for the whole vocabulary, by word id; sums to one. ``<s>`` has probability 0."""
         ids = self._context(context)
-        grams = np.full((self.order, max(len(ids), 1)), -1, np.int32)
-        kernels.find_grams(self.memory, self.where, self.order, ids, grams)
         probs = np.empty(len(self.vocab))
-        kernels.spread(self.memory, self.where, self.order, ids, grams, probs)
+        kernels.spread(self.memory, self.where, self.order, ids, find_grams(self, ids), probs)
         return probs
 
     def next_words(
@@ -263,8 +267,6 @@ class LanguageModel:
 
     def neighbours(self, word: str, k: int = 10) -> list[tuple[str, float]]:
         """Words used like ``word``: their latent classes in the low rank bigram overlap (1 is complete overlap)."""
-        from plre.model.neighbours import nearest
-
         return nearest(self, word, k)
 
     def _context(self, context: str | Sequence[str]) -> NDArray[np.int32]:
@@ -287,28 +289,19 @@ class LanguageModel:
         if not all(0 <= w < len(self.vocab) for w in state.context):
             raise UsageError("this state belongs to another model")
         ids = np.array([*state.context, self.vocab[word]], np.int32)
-        grams = np.empty((self.order, len(ids)), np.int32)
-        probs = np.empty(len(ids))
-        matched = np.empty(len(ids), np.int8)
-        kernels.find_grams(self.memory, self.where, self.order, ids, grams)
-        kernels.combine(self.memory, self.where, self.order, ids, grams, probs, matched)
+        grams = find_grams(self, ids)
         known = int((grams[: self.order - 1, -1] >= 0).sum())
         while known and not self._continues(known, int(grams[known - 1, -1])):
             known -= 1
         context = tuple(ids[len(ids) - known :].tolist())
         if ids[-1] == BOS:
             return -math.inf, State(context)
-        return _log10(probs[-1]), State(context)
+        return _log10(probabilities(self, ids, grams).probs[-1]), State(context)
 
     def _continues(self, n: int, gram: int) -> bool:
         """Whether anything was seen after this n-gram; if not, it says no more than its suffix."""
         children = self.tensors[f"order{n + 1}.children"]
         return bool(children[gram + 1] > children[gram])
-
-    def verify(self) -> None:
-        """Read all of the model and raise :class:`ModelFileError` if a byte has changed since it was made."""
-        if _digest(self._data) != self.metadata["digest"]:
-            raise ModelFileError(f"{self.path}: its data was damaged after it was written; copy or train it again")
 
     # --- what is inside ----------------------------------------------------------------------------------------------
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from plre.errors import TextError
 from plre.model import _kernels as kernels
 from plre.progress import Progress
-from plre.text.encode import TextOptions, describe, encode_block, overlapped
+from plre.text.encode import TextOptions, describe, encode_block, overlapped, sentences
 from plre.text.sources import Block, Source, read_blocks, sized
-from plre.text.vocabulary import BOS, EOS
+from plre.text.vocabulary import EOS
 
 if TYPE_CHECKING:
     from plre.model.lm import LanguageModel
@@ -57,27 +57,20 @@ class Tally:
         return float(10 ** (-self.logprob10[kinds].sum() / tokens)) if tokens else float("nan")
 
 
-def probabilities(lm: LanguageModel, ids: NDArray[np.int32]) -> Scored:
-    """The probability of each position given those before it; ``<s>`` cuts off what is before."""
+def find_grams(lm: LanguageModel, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+    """For each order (row) and position (column) the n-gram that ends there, or -1; ``<s>`` cuts off what is before."""
     grams = np.empty((lm.order, len(ids)), np.int32)
+    kernels.find_grams(lm.memory, lm.where, lm.order, ids, grams)
+    return grams
+
+
+def probabilities(lm: LanguageModel, ids: NDArray[np.int32], grams: NDArray[np.int32] | None = None) -> Scored:
+    """The probability of each position given those before it; ``grams`` if they are known already."""
     probs = np.empty(len(ids))
     matched = np.empty(len(ids), np.int8)
-    kernels.find_grams(lm.memory, lm.where, lm.order, ids, grams)
+    grams = find_grams(lm, ids) if grams is None else grams
     kernels.combine(lm.memory, lm.where, lm.order, ids, grams, probs, matched)
     return Scored(ids, probs, matched)
-
-
-def line_ids(encoded: NDArray[np.int32], bos: bool) -> NDArray[np.int32]:
-    """Whole lines as a model sees them. Newlines gave ``</s> <s>``: the first ``<s>`` is missing, the last is too many.
-
-    Without ``bos`` sentences start from nothing: ``</s>`` is never a context, so nothing reaches over it.
-    """
-    if not bos:
-        return encoded[encoded != BOS]
-    ids = np.empty(len(encoded), np.int32)
-    ids[:1] = BOS
-    ids[1:] = encoded[:-1]
-    return ids
 
 
 def map_text(
@@ -98,7 +91,7 @@ def map_text(
         return encode_block(lm.vocab, block, replace(options, markers=by_line))
 
     def score_block(block: Block) -> R:
-        return each(probabilities(lm, line_ids(encode(block), lm.markers)))
+        return each(probabilities(lm, sentences(encode(block), lm.markers)))
 
     with progress.stage("scoring", total, "B") as advance:
         if by_line:

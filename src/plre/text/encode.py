@@ -94,14 +94,12 @@ def encode_text(
             advance(block.read)
 
         if vocab is None:
-            vocab, numbers, _ = merge(everyone, min_count)
+            vocab, numbers = merge(everyone, min_count)
             for owner, ids in pieces:
                 kernels.renumber(ids, numbers[owner])
-    # Each newline gave `</s> <s>`: the first `<s>` is missing, and the last one is too many.
-    lead = np.array([BOS], np.int32) if options.markers else np.empty(0, np.int32)
-    ids = np.concatenate([lead, *(ids for _, ids in pieces)])
+    ids = np.concatenate([np.empty(0, np.int32), *(ids for _, ids in pieces)])
     if options.markers:
-        ids = ids[:-1]
+        ids = sentences(ids)
     text = EncodedText(ids, vocab, options.markers, int((ids == EOS).sum()), int((ids == UNK).sum()))
     if not text.words:
         raise TextError(f"{describe(source)}: holds no words; there is nothing to learn from")
@@ -148,6 +146,19 @@ def encode_block(vocab: Vocabulary, block: Block, options: TextOptions) -> NDArr
     """The ids of one block under a fixed vocabulary; a sentence marker in the text is an error."""
     ids, bad = vocab.encode(block.data, skip_markers=options.skip_markers, markers=options.markers)
     _refuse_marker(block, bad)
+    return ids
+
+
+def sentences(encoded: NDArray[np.int32], bos: bool = True) -> NDArray[np.int32]:
+    """Whole lines as ``<s> words </s>``. Newlines gave ``</s> <s>``: the first ``<s>`` is missing, the last too many.
+
+    Without ``bos`` each is ``words </s>``: since ``</s>`` is never a context, nothing reaches over it.
+    """
+    if not bos:
+        return encoded[encoded != BOS]
+    ids = np.empty(len(encoded), np.int32)
+    ids[:1] = BOS
+    ids[1:] = encoded[:-1]
     return ids
 
 

@@ -18,7 +18,7 @@ __all__ = ["BOS", "EOS", "SPECIAL", "UNK", "Vocabulary"]
 
 
 class Vocabulary:
-    """Words and their ids. Ids 0, 1, 2 are ``<unk>``, ``<s>``, ``</s>``; other words come by falling frequency.
+    """Words and their ids: 0, 1, 2 are ``<unk>``, ``<s>``, ``</s>``; others come by falling frequency, or as listed.
 
     >>> vocab = Vocabulary.from_words(["the", "cat"])
     >>> vocab["cat"], vocab["dog"], vocab.word(3), len(vocab)
@@ -68,10 +68,9 @@ class Vocabulary:
         return self.arena[self.starts[index] : self.starts[index + 1]].tobytes().decode()
 
     def _find(self, word: str) -> int:
-        data = np.frombuffer(word.encode("utf-8", "surrogatepass"), np.uint8).copy()
-        h = kernels.hash_bytes(data, 0, len(data))
-        # A Python integer carries the hash back into the next kernel with the type it came with.
-        slot = kernels.find_slot(self.slots, self.starts, self.arena, data, 0, len(data), np.uint64(h))
+        data = as_bytes_array(word.encode("utf-8", "surrogatepass"))
+        h = np.uint64(kernels.hash_bytes(data, 0, len(data)))  # a kernel's result reaches Python as a plain int
+        slot = kernels.find_slot(self.slots, self.starts, self.arena, data, 0, len(data), h)
         return int(self.slots[2 * slot + 1])
 
     def encode(self, data: bytes, *, skip_markers: bool = False, markers: bool = True) -> tuple[NDArray[np.int32], int]:
@@ -147,10 +146,8 @@ class VocabularyBuilder:
         kernels.fill_slots(self.slots, self.hashes, len(self))
 
 
-def merge(
-    builders: list[VocabularyBuilder], min_count: int
-) -> tuple[Vocabulary, list[NDArray[np.int32]], NDArray[np.int64]]:
-    """One vocabulary from several builders, the new id of each builder's words, and the words' counts.
+def merge(builders: list[VocabularyBuilder], min_count: int) -> tuple[Vocabulary, list[NDArray[np.int32]]]:
+    """One vocabulary from several builders, and the new id of each builder's words.
 
     Words seen less than ``min_count`` times become ``<unk>``. Ids fall with frequency and ties fall by the hash, so the
     result does not depend on how the text was shared out among the builders.
@@ -174,8 +171,6 @@ def merge(
 
     number = np.full(len(first), UNK, np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
-    frequency = total[order]
-    frequency[UNK] = total.sum() - frequency[1:].sum()
 
     picked = first[order]
     if lengths[picked].sum() >= 2**31:
@@ -187,4 +182,4 @@ def merge(
 
     ends = np.cumsum([len(b) for b in builders])
     numbers = [number[group[end - len(b) : end]] for b, end in zip(builders, ends, strict=True)]
-    return vocab, numbers, frequency
+    return vocab, numbers
