@@ -15,6 +15,7 @@ from plre.ensemble.recipe import Rung, make_recipe, parse_rungs
 from plre.errors import UsageError
 from plre.model.lm import LanguageModel
 from plre.progress import Progress
+from plre.scratch import Scratch
 from plre.text.encode import TextOptions, encode_text, read_vocabulary
 from plre.text.sources import Errors, Source, sized
 
@@ -62,6 +63,7 @@ def train(
     threads = cpu_count() if threads is None else threads
     if threads < 1:
         raise UsageError(f"threads must be at least 1, not {threads}")
+    scratch = Scratch()
     parsed = _parsed(rungs)
     recipe = make_recipe(order, method, preset, parsed, seed, uniform)
     if dev is not None and not recipe.grids:
@@ -75,7 +77,7 @@ def train(
     held_out = None
     if dev is not None:
         held_out = encode_text(dev, vocab=encoded.vocab, options=options, threads=threads, progress=progress)
-    counts = counter(encoded, order, threads=threads, progress=progress)
+    counts = counter(encoded, order, threads=threads, progress=progress, scratch=scratch)
     about: dict[str, Any] = {
         "min_count": None if fixed else min_count,
         "tokens": counts.tokens,
@@ -84,7 +86,7 @@ def train(
     }
     known = encoded.vocab
     del encoded
-    builder = Builder(counts, known, recipe, threads=threads, progress=progress)
+    builder = Builder(counts, known, recipe, threads=threads, progress=progress, scratch=scratch)
     if held_out is not None:
         recipe, trials = choose_fractions(builder, held_out, progress)
         about["trials"] = [trial.describe() for trial in trials]

@@ -1,4 +1,4 @@
-"""Counting by refinement: positions sorted by n-gram become positions sorted by (n+1)-gram in one pass."""
+"""Counting by refinement: positions that know their (n-1)-gram are sorted into n-grams, bucket by bucket."""
 
 from __future__ import annotations
 
@@ -8,76 +8,137 @@ from plre._jit import kernel
 
 
 @kernel
-def sort_positions(ids, words, order):
-    """Positions of the text by their word (a counting sort, stable)."""
-    starts = np.zeros(words + 1, np.int64)
+def add_words(ids, counts):
+    """Count the words of a piece of text."""
     for i in range(len(ids)):
-        starts[ids[i] + 1] += 1
-    for w in range(words):
-        starts[w + 1] += starts[w]
-    for i in range(len(ids)):
-        w = ids[i]
-        order[starts[w]] = i
-        starts[w] += 1
+        counts[ids[i]] += 1
 
 
 @kernel
-def group_positions(ids, grams, contexts, by_word, start_of_sentence, ends, sorted_positions):
-    """Positions of one order's n-grams, sorted by context and, within one, by word.
+def close_buckets(raw, first, size, carried, bounds):
+    """Cut the contexts from ``first`` on into buckets of about ``size`` positions: write where buckets end.
 
-    ``grams[i]`` is the (n-1)-gram that ends at position i, or -1. ``ends[h]`` becomes the end of context h's positions.
+    ``carried`` positions belong to the open bucket. Returns the number of ends and what is carried on.
     """
-    ends[:] = 0
-    for i in range(1, len(ids)):
-        h = grams[i - 1]
-        if h >= 0 and ids[i] != start_of_sentence:
-            ends[h] += 1
-    total = 0
-    for h in range(contexts):
-        n = ends[h]
-        ends[h] = total
-        total += n
-    for k in range(len(by_word)):
-        i = by_word[k]
-        if i == 0 or ids[i] == start_of_sentence:
-            continue
-        h = grams[i - 1]
-        if h >= 0:
-            sorted_positions[ends[h]] = i
-            ends[h] += 1
-    return total
+    n = 0
+    for k in range(len(raw)):
+        carried += raw[k] + 1
+        if carried >= size:
+            bounds[n] = first + k + 1
+            n += 1
+            carried = 0
+    return n, carried
 
 
 @kernel
-def number_ngrams(ids, grams, contexts, sorted_positions, ends, children, words, suffixes, counts, next_grams):
-    """Number the n-grams in sorted order; write their word, suffix and count, and each position's n-gram."""
-    next_grams[:] = -1
+def partition(ids, grams, before, start_of_sentence, bounds, coarse, shift, multiplier, word_bits,
+              starts, keys, suffixes, positions, which):  # fmt: skip
+    """Sort the positions of a piece of text by the bucket of their context.
+
+    ``grams[i]`` is the (n-1)-gram that ends at position i or -1, ``before`` the one before the first. Bucket b has the
+    contexts ``bounds[b] : bounds[b + 1]``; ``coarse[h >> shift]`` is the first bucket in which h may be. Writes where
+    buckets start, and for each position: its key (context within the bucket, scrambled word), its suffix, and where it
+    is. Returns how many there are, and the place of the last position of the piece among them (or -1).
+    """
+    starts[:] = 0
+    h = before
+    for i in range(len(ids)):
+        bucket = -1
+        if h >= 0 and ids[i] != start_of_sentence:
+            bucket = coarse[h >> shift]
+            while h >= bounds[bucket + 1]:
+                bucket += 1
+            starts[bucket + 1] += 1
+        which[i] = bucket
+        h = grams[i]
+    for bucket in range(len(starts) - 1):
+        starts[bucket + 1] += starts[bucket]
+    mask = (np.int64(1) << word_bits) - 1
+    h = before
+    last = np.int64(-1)
+    for i in range(len(ids)):
+        bucket = which[i]
+        last = np.int64(-1)
+        if bucket >= 0:
+            last = starts[bucket]
+            starts[bucket] += 1
+            scrambled = (np.int64(ids[i]) * multiplier) & mask
+            keys[last] = np.uint64(((np.int64(h) - bounds[bucket]) << word_bits) | scrambled)
+            suffixes[last] = grams[i]
+            positions[last] = i
+        h = grams[i]
+    # Each start has moved on to the next one's place.
+    for bucket in range(len(starts) - 1, 0, -1):
+        starts[bucket] = starts[bucket - 1]
+    starts[0] = 0
+    return starts[-1], last
+
+
+@kernel
+def number_keys(keys, bits):
+    """Make room for ``bits`` bits below each key and put its place there."""
+    for i in range(len(keys)):
+        keys[i] = (keys[i] << np.uint64(bits)) | np.uint64(i)
+
+
+@kernel
+def count_distinct(keys, bits):
+    """Distinct sorted keys, the lowest ``bits`` bits not counted."""
     n = 0
-    k = 0
-    for h in range(contexts):
-        children[h] = n
-        last = -1
-        while k < ends[h]:
-            i = sorted_positions[k]
-            if ids[i] != last:
-                last = ids[i]
-                words[n] = last
-                suffixes[n] = grams[i]
-                counts[n] = 0
-                n += 1
-            counts[n - 1] += 1
-            next_grams[i] = n - 1
-            k += 1
-    children[contexts] = n
+    for i in range(len(keys)):
+        if i == 0 or keys[i] >> np.uint64(bits) != keys[i - 1] >> np.uint64(bits):
+            n += 1
     return n
 
 
 @kernel
-def count_predecessors(suffixes, raw, adjusted):
-    """Distinct words seen before each n-gram; an n-gram that nothing precedes keeps its raw count."""
-    adjusted[:] = 0
+def number_ngrams(keys, bits, suffix_of, inverse, word_bits, base, words, suffixes, counts, children, grams):
+    """Number the n-grams of a bucket from ``base`` on: their words, suffixes and counts, where each context's start.
+
+    ``grams[i]`` becomes the n-gram of place i.
+    """
+    mask = (np.int64(1) << word_bits) - 1
+    n = -1
+    before = np.uint64(0)
+    open_context = 0
+    for k in range(len(keys)):
+        key = keys[k] >> np.uint64(bits)
+        i = np.int64(keys[k] & ((np.uint64(1) << np.uint64(bits)) - np.uint64(1)))
+        if n < 0 or key != before:
+            before = key
+            n += 1
+            h = np.int64(key >> np.uint64(word_bits))
+            while open_context <= h:
+                children[open_context] = base + n
+                open_context += 1
+            words[n] = ((np.int64(key) & mask) * inverse) & mask
+            suffixes[n] = suffix_of[i]
+            counts[n] = 0
+        counts[n] += 1
+        grams[i] = base + n
+    while open_context < len(children):
+        children[open_context] = base + n + 1
+        open_context += 1
+
+
+@kernel
+def spread_grams(positions, values, grams):
+    """The n-gram of each position of a piece of text from those of its sorted positions; -1 elsewhere."""
+    grams[:] = -1
+    for i in range(len(positions)):
+        grams[positions[i]] = values[i]
+
+
+@kernel
+def count_predecessors(suffixes, adjusted):
+    """Add to each (n-1)-gram the n-grams that end in it: the distinct words before it."""
     for i in range(len(suffixes)):
         adjusted[suffixes[i]] += 1
+
+
+@kernel
+def keep_raw(raw, adjusted):
+    """An n-gram that nothing precedes keeps its raw count."""
     for i in range(len(raw)):
         if adjusted[i] == 0:
             adjusted[i] = raw[i]

@@ -1,7 +1,8 @@
 """What counting hands on: for each order a table of n-grams, linked to their contexts and suffixes.
 
 An n-gram is known by its number within its order. Order 1 is the vocabulary itself. From order 2 on, n-grams are sorted
-by context and then by word, so those that share a context ``h`` are the range ``children[h] : children[h + 1]``.
+by context and then by scrambled word (``text.vocabulary.scrambling``), so those that share a context ``h`` are the range
+``children[h] : children[h + 1]``.
 
     the cat sat      context: the number of "the cat" (which lists this n-gram among its children)
                      word:    "sat"
@@ -17,24 +18,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre.progress import Progress
+from plre.scratch import Column, Scratch
 from plre.text.encode import EncodedText
 
 
 @dataclass(frozen=True)
 class NgramTable:
-    """The n-grams of one order."""
+    """The n-grams of one order. Columns are arrays of int32, or stand for arrays on disk (``plre.scratch``)."""
 
     order: int
     #: The last word of each n-gram.
-    words: NDArray[np.int32]
+    words: Column
     #: For each (n-1)-gram, where its n-grams start; one entry more than there are (n-1)-grams.
-    children: NDArray[np.int32]
+    children: Column
     #: For each n-gram, the (n-1)-gram without its oldest word.
-    suffixes: NDArray[np.int32]
+    suffixes: Column
     #: How often each occurs.
-    raw: NDArray[np.int32]
+    raw: Column
     #: Kneser-Ney's count: the distinct words before it (method.md 2). The highest order's is the raw count.
-    adjusted: NDArray[np.int32]
+    adjusted: Column
 
     def __len__(self) -> int:
         return len(self.words)
@@ -62,8 +64,10 @@ class Counts:
 
 
 class Counter(Protocol):
-    """Anything that counts: in memory (``counts.local``), and later on disk or on a cluster."""
+    """Anything that counts: one machine (``counts.local``), and later a cluster."""
 
-    def __call__(self, text: EncodedText, order: int, *, threads: int, progress: Progress) -> Counts:
+    def __call__(
+        self, text: EncodedText, order: int, *, threads: int, progress: Progress, scratch: Scratch
+    ) -> Counts:
         """Count all n-grams up to ``order``."""
         ...

@@ -1,27 +1,38 @@
-"""Counts and a recipe to a model: discounts, layers, factors, probabilities, order by order."""
+"""Counts and a recipe to a model: discounts, layers, factors, probabilities, order by order.
+
+Orders are put together from the lowest up, each in pieces of contexts. A piece of order n gives the probabilities of its
+n-grams and completes its contexts, which are (n-1)-grams: their weights and their children are known now.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import even_ranges, parallel
-from plre.counts.ngrams import Counts
+from plre._jit import even_ranges
+from plre.counts.ngrams import Counts, NgramTable
 from plre.ensemble import _kernels as kernels
 from plre.ensemble.ladder import split
 from plre.ensemble.recipe import Recipe, Rung
 from plre.lowrank.blocks import Blocks, Factors, stack
 from plre.lowrank.factorise import factorise
-from plre.model.file import Tensors
+from plre.model.draft import Draft
+from plre.model.layout import Code, Layout, LowRank, backoff_code
 from plre.model.lm import LanguageModel
-from plre.progress import Progress
-from plre.smoothing.discounts import Discount, Steps, estimate
+from plre.progress import Advance, Progress
+from plre.scratch import Column, Growing, Scratch, slices
+from plre.smoothing.discounts import Discount, Steps, counts_of_counts, estimate
+from plre.text.encode import overlapped
 from plre.text.vocabulary import BOS, EOS, Vocabulary
 
-_RANGES = 64
+#: N-grams of a piece, and the fewest pieces an order is cut into. A piece starts at a multiple of 32 contexts: there
+#: the bits of a record start at a whole word.
+_PIECE = 1 << 20
+_PIECES = 64
+_ALIGN = 32
 
 
 class Builder:
@@ -36,34 +47,41 @@ class Builder:
         discounts: list[Discount] | None = None,
         threads: int = 1,
         progress: Progress | None = None,
+        scratch: Scratch | None = None,
     ) -> None:
         self.counts = counts
         self.vocab = vocab
         self.recipe = recipe
         self.threads = threads
         self.progress = progress or Progress()
-        counted = [self._counts(n) for n in range(1, recipe.order + 1)]
-        self.discounts: list[Discount] = list(discounts or estimate(counted, [recipe.discount] * recipe.order))
+        self.scratch = scratch or Scratch()
+        #: The largest count of each order, for which layers are made.
+        self._largest = []
+        seen = []
+        for n in range(1, recipe.order + 1):
+            counted = [self._counts(n)[part] for part in slices(len(counts[n]), len(counts[n]) or 1)]
+            self._largest.append(max((int(part.max(initial=0)) for part in counted), default=0))
+            seen.append(np.sum([counts_of_counts(part) for part in counted] or [[0] * 4], axis=0).tolist())
+        self.discounts: list[Discount] = list(discounts or estimate(seen, [recipe.discount] * recipe.order))
         self._factors: dict[tuple[int, tuple[Rung, ...]], Factors] = {}
 
-    def _counts(self, n: int) -> NDArray[np.int32]:
+    def _counts(self, n: int) -> Column:
         """The counts that smoothing works on."""
         return self.counts[n].adjusted if self.recipe.continuation else self.counts[n].raw
 
     def _table(self, n: int, powers: list[float]) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
         """Layers and remainder for every count up to the largest of order n."""
-        largest = int(self._counts(n).max(initial=0))
-        return split(np.arange(largest + 1), self.discounts[n - 1], powers)
+        return split(np.arange(self._largest[n - 1] + 1), self.discounts[n - 1], powers)
 
     def factors(self, n: int, rungs: tuple[Rung, ...]) -> Factors:
         """The factors of order n's low rank layers, all rungs together."""
         key = (n, rungs)
         if key not in self._factors:
             table, shorter = self.counts[n], self.counts[n - 1]
-            blocks = Blocks(shorter.children, shorter.suffixes, table.children, table.suffixes)
+            blocks = Blocks(shorter.children[:], shorter.suffixes[:], table.children[:], table.suffixes[:])
             smaller = blocks.smaller_side()
             layers, _ = self._table(n, [rung.power for rung in rungs])
-            counts = self._counts(n)
+            counts = self._counts(n)[:]
             parts = []
             name = f"factorising order {n}"
             steps = self.recipe.stopping(n).steps
@@ -83,28 +101,34 @@ class Builder:
             self._factors[key] = stack(blocks, parts)
         return self._factors[key]
 
-    def build(self, metadata: dict[str, Any] | None = None, recipe: Recipe | None = None) -> LanguageModel:
-        """The model; ``recipe`` may differ from the builder's in its rungs."""
+    def build(
+        self, metadata: dict[str, Any] | None = None, recipe: Recipe | None = None, *, bits: int = 32
+    ) -> LanguageModel:
+        """The model; ``recipe`` may differ from the builder's in its rungs. ``bits`` is what a probability takes."""
         recipe = recipe or self.recipe
-        tensors: Tensors = {"order1.prob": self._unigrams()}
         factors = {n: self.factors(n, rungs) for n, rungs in recipe.rungs.items() if rungs}
-        size = sum(len(self.counts[n]) for n in range(2, recipe.order + 1))
-        with self.progress.stage("assembling", size, "n-grams") as advance:
-            for n in range(2, recipe.order + 1):
-                powers = [rung.power for rung in recipe.rungs.get(n, ())]
-                self._add_order(n, powers, factors.get(n), tensors)
-                advance(len(self.counts[n]))
-            tensors["vocab.bytes"] = self.vocab.arena
-            tensors["vocab.starts"] = self.vocab.starts
-            tensors["vocab.slots"] = self.vocab.slots
+        sizes = tuple(len(self.counts[n]) for n in range(1, recipe.order + 1))
+        low_rank = {n: LowRank(len(f.left), len(f.right)) for n, f in factors.items()}
+        codes = (Code(),) * recipe.order
+        layout = Layout(sizes, len(self.vocab.slots), len(self.vocab.arena), bits, codes, low_rank)
+        draft = Draft(layout, self.scratch)
+        with self.progress.stage("assembling", sum(sizes), "n-grams") as advance:
+            for name, values in (("bytes", self.vocab.arena), ("starts", self.vocab.starts), ("slots", self.vocab.slots)):
+                draft.put(f"vocab.{name}", values)
+            prob: Column = self._unigrams()
+            for n in range(1, recipe.order):
+                powers = [rung.power for rung in recipe.rungs.get(n + 1, ())]
+                prob = self._add_order(n + 1, powers, factors.get(n + 1), prob, draft, advance)
+            self._pack_highest(recipe.order, prob, draft, advance)
             about = {
                 "order": recipe.order,
                 "markers": self.counts.markers,
                 **recipe.describe(),
+                "bits": bits,
                 "discounts": [[d.one, d.two, d.three] if isinstance(d, Steps) else repr(d) for d in self.discounts],
                 **(metadata or {}),
             }
-            return LanguageModel.from_tensors(about, tensors)
+            return draft.finish(about)
 
     def _unigrams(self) -> NDArray[np.float32]:
         counts = self._counts(1).astype(np.int64)
@@ -120,34 +144,70 @@ class Builder:
             probs = counts / total
         return probs.astype(np.float32)
 
-    def _add_order(self, n: int, powers: list[float], factors: Factors | None, tensors: Tensors) -> None:
+    def _add_order(
+        self, n: int, powers: list[float], factors: Factors | None, lower: NDArray[np.float32], draft: Draft, advance: Advance
+    ) -> Column:
+        """Probabilities of order n, and the finished records of order n - 1, whose probabilities are ``lower``."""
         table, shorter = self.counts[n], self.counts[n - 1]
         counts = self._counts(n)
         (kept, *_), remains = self._table(n, powers)
-        contexts = len(shorter)
-        totals = np.empty(contexts)
-        backoff = np.empty(contexts, np.float32)
-        prob = np.empty(len(table), np.float32)
-        lower = tensors[f"order{n - 1}.prob"]
-        ranges = even_ranges(table.children, 0, contexts, _RANGES)
+        middles = shorter.children[:] if factors else np.empty(0, np.int32)
+        right = factors.right.copy() if factors else np.empty(0, np.float32)
+        code = draft.code_probabilities(n - 1, lower)
+        highest = n == self.recipe.order
+        prob = Growing(self.scratch, np.float32) if highest else np.empty(len(table), np.float32)
 
-        def run(function: Callable[..., None], *arguments: Any) -> None:
-            parallel(lambda piece: function(*piece, *arguments), ranges, self.threads)
+        def run(piece: tuple[int, int]) -> NDArray[np.float32]:
+            first, last = piece
+            children = table.children[first : last + 1]
+            start, stop = int(children[0]), int(children[-1])
+            own, suffixes = counts[start:stop], table.suffixes[start:stop]
+            totals = np.empty(last - first)
+            backoff = np.empty(last - first, np.float32)
+            made = np.empty(stop - start, np.float32) if isinstance(prob, Growing) else prob[start:stop]
+            kernels.context_weights(children, own, remains, totals, backoff)
+            kernels.add_layers(children, own, suffixes, kept, totals, backoff, lower, made)
+            slices_of = shorter.suffixes[first:last]
+            if factors is not None:
+                kernels.scale_contexts(factors.right_start[first : last + 1], totals, right)
+                kernels.add_low_rank(children, suffixes, slices_of, middles, factors.rank, factors.left,
+                                     factors.left_start, right, factors.right_start[first : last + 1], made)  # fmt: skip
+            draft.put_records(
+                n - 1,
+                first,
+                word=shorter.words[first:last],
+                prob=code.encode(lower[first:last], draft.layout.bits),
+                backoff=backoff_code(draft.layout.bits).encode(backoff, draft.layout.bits),
+                children=children if last == len(shorter) else children[:-1],
+                suffix=slices_of,
+            )
+            return made
 
-        run(kernels.context_weights, table.children, counts, remains, totals, backoff)
-        run(kernels.add_layers, table.children, counts, table.suffixes, kept, totals, backoff, lower, prob)
+        for (first, last), made in overlapped(run, _pieces(table), self.threads):
+            if isinstance(prob, Growing):
+                prob.append(made)
+            advance(last - first)
         if factors is not None:
-            both = np.concatenate([factors.left, factors.right])
-            right = both[len(factors.left) :]
-            run(kernels.scale_contexts, factors.right_start, totals, right)
-            run(kernels.add_low_rank, table.children, table.suffixes, shorter.suffixes, shorter.children,
-                factors.rank, both, factors.left_start, len(factors.left), factors.right_start, prob)  # fmt: skip
-            tensors[f"order{n}.rank"] = factors.rank
-            tensors[f"order{n}.left"] = both[: len(factors.left)]
-            tensors[f"order{n}.left_start"] = factors.left_start[:-1].astype(np.int32)
-            tensors[f"order{n}.right"] = right
-            tensors[f"order{n}.right_start"] = factors.right_start[:-1].astype(np.int32)
-        tensors[f"order{n - 1}.backoff"] = backoff
-        tensors[f"order{n}.words"] = table.words
-        tensors[f"order{n}.children"] = table.children
-        tensors[f"order{n}.prob"] = prob
+            draft.put_factors(n, factors.rank, factors.left, factors.left_start[:-1], right, factors.right_start[:-1])
+        return prob.finish() if isinstance(prob, Growing) else prob
+
+    def _pack_highest(self, n: int, prob: Column, draft: Draft, advance: Advance) -> None:
+        code = draft.code_probabilities(n, prob)
+        words = self.counts[n].words
+
+        def run(part: slice) -> None:
+            codes = code.encode(prob[part], draft.layout.bits)
+            draft.put_records(n, part.start, word=words[part], prob=codes)
+
+        for part, _ in overlapped(run, slices(len(prob), _PIECE), self.threads):
+            advance(part.stop - part.start)
+
+
+def _pieces(table: NgramTable) -> Iterator[tuple[int, int]]:
+    """Ranges of contexts with about equally many n-grams."""
+    contexts = len(table.children) - 1
+    sampled = [table.children[part][::_ALIGN] for part in slices(contexts, _PIECE)]
+    starts = np.concatenate([*sampled, table.children[contexts : contexts + 1]])
+    wanted = max(_PIECES, len(table) // _PIECE)
+    for first, last in even_ranges(starts, 0, len(starts) - 1, wanted):
+        yield first * _ALIGN, min(last * _ALIGN, contexts)

@@ -9,7 +9,7 @@ from typing import Any
 from plre.ensemble.build import Builder
 from plre.ensemble.recipe import Recipe
 from plre.errors import TooLargeError
-from plre.model.scoring import tally_ids
+from plre.model.scoring import score_ids, tally_scored
 from plre.progress import Progress
 from plre.text.encode import EncodedText
 
@@ -42,7 +42,7 @@ def choose_fractions(builder: Builder, dev: EncodedText, progress: Progress) -> 
         except TooLargeError as error:
             progress.note(f"rank fractions {shown}: left out; {error}")
             continue
-        trials.append(Trial(fractions, tally_ids(lm, dev.ids).perplexity()))
+        trials.append(Trial(fractions, tally_scored(lm.order, score_ids(lm, dev.ids)).perplexity()))
         progress.note(f"rank fractions {shown}: dev perplexity {trials[-1].perplexity:.2f}")
     if not trials:
         return recipe, trials

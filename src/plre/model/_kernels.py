@@ -1,11 +1,14 @@
 """Answers from a packed model: find n-grams, combine their probabilities (method.md 7).
 
-``mem`` is the whole model as 4-byte words and ``where`` its directory (``layout.py``). The recursion, with h' the
-context h without its oldest word:
+``mem`` is the whole model as bytes; ``layout.py`` says what is where. The recursion, with h' the context h without its
+oldest word:
 
     P(w | h) = stored                                       if hw was seen
              = left(mid, w) . right(h) + backoff(h) P(w | h')    if h was seen; the product only where (mid, w) was
              = P(w | h')                                    otherwise
+
+Text is scored in blocks of some hundred positions and in stages. A stage asks for the memory that the next one needs,
+for all positions of the block, so that the machine fetches them side by side instead of one after the other.
 """
 
 from __future__ import annotations
@@ -15,90 +18,274 @@ import math
 import numpy as np
 
 from plre._jit import fast_kernel, kernel
+from plre._memory import as_float, load32, load64, prefetch
 from plre.model.layout import (
     BACKOFF,
+    BACKOFF_BASE,
+    BACKOFF_STEP,
+    BITS,
     CHILDREN,
+    CHILDREN_BITS,
+    FIRST,
+    GRAMS,
     LEFT,
+    LEFT_BASE,
     LEFT_START,
+    LEFT_STEP,
+    LETTERS,
+    ORDER,
     PROB,
+    PROB_BASE,
+    PROB_STEP,
     RANK,
     RIGHT,
+    RIGHT_BASE,
     RIGHT_START,
+    RIGHT_STEP,
+    SIZE,
+    SLOT_COUNT,
+    SLOTS,
+    STARTS,
+    STRIDE,
+    SUFFIX,
+    SUFFIX_BITS,
+    VOCABULARY,
     WIDTH,
-    WORDS,
+    WORD_BITS,
 )
-from plre.text._kernels import BOS, EOS
+from plre.text._kernels import BATCH, BOS, END, END_AND_START, EOS, UNK, look_up, scramble, split_words
+
+#: Positions of a block: what a batch of words can become.
+_BLOCK = 2 * BATCH
+#: Products of probabilities are turned into a logarithm before they get too small for a float.
+_SMALL = 1e-200
+
+
+# --- bits ------------------------------------------------------------------------------------------------------------
 
 
 @kernel
-def find(mem, where, n, h, w):
-    """The number of the n-gram made of context ``h`` and word ``w``, or -1."""
-    at = (n - 1) * WIDTH
-    children = where[at + CHILDREN]
-    words = where[at + WORDS]
-    low = np.int64(mem[children + h])
-    end = np.int64(mem[children + h + 1])
-    high = end
+def entry(mem, n, name):
+    """An entry of the directory; ``n`` is 1 for entries about the whole model."""
+    return np.int64(load64(mem, 8 * ((n - 1) * WIDTH + name)))
+
+
+@kernel
+def bits_at(mem, base, bit, bits):
+    """``bits`` bits from bit ``bit`` after byte ``base`` on."""
+    value = load64(mem, base + (bit >> 3)) >> np.uint64(bit & 7)
+    return np.int64(value & ((np.uint64(1) << np.uint64(bits)) - np.uint64(1)))
+
+
+@kernel
+def decode(code, base, step):
+    """The number that a code stands for."""
+    if code == 0:
+        return 0.0
+    return np.float64(as_float(np.int32(base + code * step)))
+
+
+@kernel
+def pack_field(values, out, stride, at, bits):
+    """Write one field of consecutive records, ``bits`` bits from bit ``at`` of each on; it is 0 there before."""
+    mask = (np.int64(1) << bits) - 1
+    for i in range(len(values)):
+        value = np.uint64(np.int64(values[i]) & mask)
+        bit = i * stride + at
+        shift = bit & 31
+        value <<= np.uint64(shift)
+        out[bit >> 5] |= np.int32(np.uint32(value & np.uint64(0xFFFFFFFF)))
+        if shift + bits > 32:
+            out[(bit >> 5) + 1] |= np.int32(np.uint32(value >> np.uint64(32)))
+
+
+@kernel
+def unpack_field(mem, first, base, stride, at, bits, out):
+    """Read one field of the records from ``first`` on."""
+    for i in range(len(out)):
+        out[i] = bits_at(mem, base, (first + i) * stride + at, bits)
+
+
+# --- n-grams ---------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def child_start(mem, n, h):
+    """Where the children of the n-gram ``h`` start."""
+    return bits_at(mem, entry(mem, n, GRAMS), h * entry(mem, n, STRIDE) + entry(mem, n, CHILDREN),
+                   entry(mem, n, CHILDREN_BITS))  # fmt: skip
+
+
+@kernel
+def search(mem, base, stride, word_bits, low, high, w):
+    """The n-gram with the word ``w`` among those from ``low`` to ``high``, or -1.
+
+    Scrambled words are spread evenly, so the place of one can be guessed from its value; so can the distance to it from
+    how far off the guess was.
+    """
+    key = scramble(w, word_bits)
+    count = high - low
+    guess = low + ((key * count) >> word_bits)
     while low < high:
-        middle = (low + high) >> 1
-        if mem[words + middle] < w:
-            low = middle + 1
+        found = bits_at(mem, base, guess * stride, word_bits)
+        if found == w:
+            return guess
+        off = key - scramble(found, word_bits)
+        if off > 0:
+            low = guess + 1
+            guess = min(low + ((off * count) >> word_bits), high - 1)
         else:
-            high = middle
-    if low < end and mem[words + low] == w:
-        return low
+            high = guess
+            guess = max(high - 1 - ((-off * count) >> word_bits), low)
     return np.int64(-1)
 
 
 @kernel
-def find_grams(mem, where, order, ids, grams):
-    """``grams[n - 1, i]`` becomes the n-gram that ends at position i, or -1. Nothing reaches back over ``<s>``."""
-    if len(ids) == 0:
-        return
-    for i in range(len(ids)):
+def find(mem, n, h, w):
+    """The number of the n-gram made of context ``h`` and word ``w``, or -1."""
+    return search(mem, entry(mem, n, GRAMS), entry(mem, n, STRIDE), entry(mem, 1, WORD_BITS),
+                  child_start(mem, n - 1, h), child_start(mem, n - 1, h + 1), w)  # fmt: skip
+
+
+@kernel
+def find_grams(mem, ids, grams, lows, highs, first, last):
+    """``grams[n - 1, i]`` becomes the n-gram that ends at position i, or -1, for positions ``first`` to ``last``.
+
+    Nothing reaches back over ``<s>``, and an n-gram can only be there if its suffix is. Position ``first - 1`` is known.
+    """
+    order = entry(mem, 1, ORDER)
+    word_bits = entry(mem, 1, WORD_BITS)
+    base = entry(mem, 1, GRAMS)
+    stride = entry(mem, 1, STRIDE)
+    for i in range(first, last):
         grams[0, i] = ids[i]
+        prefetch(mem, base + ((ids[i] * stride) >> 3))
     for n in range(2, order + 1):
-        grams[n - 1, 0] = -1
-        for i in range(1, len(ids)):
-            h = grams[n - 2, i - 1]
+        at = entry(mem, n - 1, CHILDREN)
+        bits = entry(mem, n - 1, CHILDREN_BITS)
+        below, below_stride = base, stride
+        base = entry(mem, n, GRAMS)
+        stride = entry(mem, n, STRIDE)
+        for i in range(first, last):
+            low = np.int64(0)
+            high = np.int64(0)
+            if i > 0 and grams[n - 2, i] >= 0 and ids[i] != BOS:
+                h = np.int64(grams[n - 2, i - 1])
+                if h >= 0:
+                    low = bits_at(mem, below, h * below_stride + at, bits)
+                    high = bits_at(mem, below, (h + 1) * below_stride + at, bits)
+                    guess = low + ((scramble(np.int64(ids[i]), word_bits) * (high - low)) >> word_bits)
+                    prefetch(mem, base + ((guess * stride) >> 3))
+            lows[i] = low
+            highs[i] = high
+        for i in range(first, last):
             found = np.int64(-1)
-            if h >= 0 and grams[n - 2, i] >= 0 and ids[i] != BOS:
-                found = find(mem, where, n, h, ids[i])
+            if lows[i] < highs[i]:
+                found = search(mem, base, stride, word_bits, lows[i], highs[i], np.int64(ids[i]))
+                if found >= 0 and n < order:
+                    prefetch(mem, base + (((found + 1) * stride + 63) >> 3))
             grams[n - 1, i] = found
 
 
+# --- probabilities ---------------------------------------------------------------------------------------------------
+
+
+@kernel
+def prob_of(mem, n, gram):
+    """P(w | h) as it is stored with an n-gram."""
+    bit = gram * entry(mem, n, STRIDE) + entry(mem, n, PROB)
+    code = bits_at(mem, entry(mem, n, GRAMS), bit, entry(mem, 1, BITS))
+    return decode(code, entry(mem, n, PROB_BASE), entry(mem, n, PROB_STEP))
+
+
+@kernel
+def backoff_of(mem, n, h):
+    """The weight of the shorter context, as it is stored with a context of n words."""
+    bit = h * entry(mem, n, STRIDE) + entry(mem, n, BACKOFF)
+    code = bits_at(mem, entry(mem, n, GRAMS), bit, entry(mem, 1, BITS))
+    return decode(code, entry(mem, n, BACKOFF_BASE), entry(mem, n, BACKOFF_STEP))
+
+
 @fast_kernel
-def dot(factors, a, b, rank):
+def dot(left, a, right, b, rank):
     """The product of two rows of factors."""
-    left = factors[a : a + rank]
-    right = factors[b : b + rank]
+    u = left[a : a + rank]
+    v = right[b : b + rank]
     total = 0.0
     for k in range(rank):
-        total += np.float64(left[k]) * np.float64(right[k])
+        total += np.float64(u[k]) * np.float64(v[k])
     return total
 
 
 @kernel
-def low_rank(mem, where, n, m, h, row):
-    """The low rank layers of order n for an unseen n-gram: slice ``m``, context ``h``, and ``row`` = (m, w)."""
-    at = (n - 1) * WIDTH
-    if where[at + RANK] < 0:
-        return 0.0
-    factors = mem.view(np.float32)
-    rank = np.int64(mem[where[at + RANK] + m])
-    first = np.int64(0)
-    if n > 2:
-        first = np.int64(mem[where[at - WIDTH + CHILDREN] + m])
-    left = where[at + LEFT] + mem[where[at + LEFT_START] + m] + (row - first) * rank
-    right = where[at + RIGHT] + mem[where[at + RIGHT_START] + h]
-    return dot(factors, left, right, rank)
+def coded_dot(mem, n, a, b, rank, size):
+    """The same for factors that are codes of ``size`` bytes."""
+    left_base, left_step = entry(mem, n, LEFT_BASE), entry(mem, n, LEFT_STEP)
+    right_base, right_step = entry(mem, n, RIGHT_BASE), entry(mem, n, RIGHT_STEP)
+    left = entry(mem, n, LEFT) + a * size
+    right = entry(mem, n, RIGHT) + b * size
+    total = 0.0
+    for k in range(rank):
+        u = bits_at(mem, left + k * size, 0, 8 * size)
+        v = bits_at(mem, right + k * size, 0, 8 * size)
+        total += decode(u, left_base, left_step) * decode(v, right_base, right_step)
+    return total
 
 
 @kernel
-def combine(mem, where, order, ids, grams, probs, matched):
+def low_rank(mem, n, m, h, row):
+    """The low rank layers of order n for an unseen n-gram: slice ``m``, context ``h``, and ``row`` = (m, w)."""
+    rank = np.int64(load32(mem, entry(mem, n, RANK) + 4 * m))
+    first = np.int64(0)
+    if n > 2:
+        first = child_start(mem, n - 2, m)
+    left = np.int64(load32(mem, entry(mem, n, LEFT_START) + 4 * m)) + (row - first) * rank
+    right = np.int64(load32(mem, entry(mem, n, RIGHT_START) + 4 * h))
+    if entry(mem, 1, BITS) != 32:
+        return coded_dot(mem, n, left, right, rank, entry(mem, 1, BITS) >> 3)
+    floats = mem.view(np.float32)
+    return dot(floats, (entry(mem, n, LEFT) >> 2) + left, floats, (entry(mem, n, RIGHT) >> 2) + right, rank)
+
+
+@kernel
+def ask_for_factors(mem, grams, first, last):
+    """Prefetch what :func:`low_rank` will read for positions ``first`` to ``last``."""
+    order = entry(mem, 1, ORDER)
+    size = entry(mem, 1, BITS) >> 3
+    for stage in range(2):
+        for i in range(max(first, 1), last):
+            n = 2
+            while n <= order and grams[n - 1, i] >= 0:
+                n += 1
+            if n > order or grams[n - 2, i - 1] < 0 or entry(mem, n, RANK) < 0:
+                continue
+            h = np.int64(grams[n - 2, i - 1])
+            m = np.int64(grams[n - 3, i - 1]) if n > 2 else np.int64(0)
+            if stage == 0:
+                prefetch(mem, entry(mem, n, RIGHT_START) + 4 * h)
+                prefetch(mem, entry(mem, n, LEFT_START) + 4 * m)
+                prefetch(mem, entry(mem, n, RANK) + 4 * m)
+            else:
+                rank = np.int64(load32(mem, entry(mem, n, RANK) + 4 * m))
+                first_row = child_start(mem, n - 2, m) if n > 2 else np.int64(0)
+                row = np.int64(grams[n - 2, i]) - first_row
+                left = np.int64(load32(mem, entry(mem, n, LEFT_START) + 4 * m)) + row * rank
+                right = np.int64(load32(mem, entry(mem, n, RIGHT_START) + 4 * h))
+                for k in range(0, rank * size, 64):
+                    prefetch(mem, entry(mem, n, LEFT) + left * size + k)
+                    prefetch(mem, entry(mem, n, RIGHT) + right * size + k)
+
+
+@kernel
+def combine(mem, ids, grams, first, last, probs, matched):
     """The probability of every position given what is before it, and the order of the longest n-gram found there."""
-    values = mem.view(np.float32)
-    for i in range(len(ids)):
+    order = entry(mem, 1, ORDER)
+    layers = False
+    for n in range(2, order + 1):
+        layers |= entry(mem, n, RANK) >= 0
+    if layers:
+        ask_for_factors(mem, grams, first, last)
+    for i in range(first, last):
         if ids[i] == BOS:
             probs[i] = 1.0
             matched[i] = 0
@@ -107,63 +294,219 @@ def combine(mem, where, order, ids, grams, probs, matched):
         while n < order and grams[n, i] >= 0:
             n += 1
         matched[i] = n
-        p = np.float64(values[where[(n - 1) * WIDTH + PROB] + grams[n - 1, i]])
-        row = grams[n - 1, i]
+        row = np.int64(grams[n - 1, i])
+        p = prob_of(mem, n, row)
         while n < order and i > 0 and grams[n - 1, i - 1] >= 0:
-            h = grams[n - 1, i - 1]
+            h = np.int64(grams[n - 1, i - 1])
+            p *= backoff_of(mem, n, h)
             n += 1
-            p *= np.float64(values[where[(n - 2) * WIDTH + BACKOFF] + h])
             if row >= 0:
-                m = grams[n - 3, i - 1] if n > 2 else 0
-                p += low_rank(mem, where, n, m, h, row)
+                if layers and entry(mem, n, RANK) >= 0:
+                    m = np.int64(grams[n - 3, i - 1]) if n > 2 else np.int64(0)
+                    p += low_rank(mem, n, m, h, row)
                 row = -1
         probs[i] = p
 
 
 @kernel
-def spread(mem, where, order, ids, grams, probs):
-    """P(w | context) for all words at once; ``grams`` are those of the context ``ids``."""
-    values = mem.view(np.float32)
-    prob = where[PROB]
-    for w in range(len(probs)):
-        probs[w] = values[prob + w]
+def score_ids(mem, ids, probs, matched):
+    """The probability of every position of a text that is already encoded."""
+    order = entry(mem, 1, ORDER)
+    grams = np.empty((order, _BLOCK + 1), np.int32)
+    lows = np.empty(_BLOCK + 1, np.int64)
+    highs = np.empty(_BLOCK + 1, np.int64)
+    grams[:, 0] = -1
+    for start in range(0, len(ids), _BLOCK):
+        stop = min(start + _BLOCK, len(ids))
+        # Column 0 is the position before this block, if there is one.
+        one = 1 if start > 0 else 0
+        some = ids[start - one : stop]
+        find_grams(mem, some, grams, lows, highs, one, len(some))
+        combine(mem, some, grams, one, len(some), probs[start - one : stop], matched[start - one : stop])
+        for n in range(order):
+            grams[n, 0] = grams[n, len(some) - 1]
+
+
+@kernel
+def spread(mem, ids, probs):
+    """P(w | context) for all words at once, the context being ``ids``."""
+    order = entry(mem, 1, ORDER)
+    word_bits = entry(mem, 1, WORD_BITS)
     last = len(ids) - 1
+    grams = np.empty((order, len(ids)), np.int32)
+    find_grams(mem, ids, grams, np.empty(len(ids), np.int64), np.empty(len(ids), np.int64), 0, len(ids))
+    for w in range(len(probs)):
+        probs[w] = prob_of(mem, 1, w)
     for n in range(2, order + 1):
         if last < 0 or grams[n - 2, last] < 0:
             break
-        h = grams[n - 2, last]
-        backoff = np.float64(values[where[(n - 2) * WIDTH + BACKOFF] + h])
+        h = np.int64(grams[n - 2, last])
+        backoff = backoff_of(mem, n - 1, h)
         for w in range(len(probs)):
             probs[w] *= backoff
-        at = (n - 1) * WIDTH
-        if where[at + RANK] >= 0:
+        if entry(mem, n, RANK) >= 0:
             m = np.int64(0)
             first = np.int64(0)
             end = np.int64(len(probs))
             if n > 2:
                 m = np.int64(grams[n - 3, last])
-                first = np.int64(mem[where[at - WIDTH + CHILDREN] + m])
-                end = np.int64(mem[where[at - WIDTH + CHILDREN] + m + 1])
+                first = child_start(mem, n - 2, m)
+                end = child_start(mem, n - 2, m + 1)
             for row in range(first, end):
-                w = mem[where[at - WIDTH + WORDS] + row] if n > 2 else row
-                probs[w] += low_rank(mem, where, n, m, h, row)
-        for e in range(mem[where[at + CHILDREN] + h], mem[where[at + CHILDREN] + h + 1]):
-            probs[mem[where[at + WORDS] + e]] = values[where[at + PROB] + e]
+                w = row
+                if n > 2:
+                    w = bits_at(mem, entry(mem, n - 1, GRAMS), row * entry(mem, n - 1, STRIDE), word_bits)
+                probs[w] += low_rank(mem, n, m, h, row)
+        for e in range(child_start(mem, n - 1, h), child_start(mem, n - 1, h + 1)):
+            w = bits_at(mem, entry(mem, n, GRAMS), e * entry(mem, n, STRIDE), word_bits)
+            probs[w] = prob_of(mem, n, e)
     probs[BOS] = 0.0
 
 
+# --- states ----------------------------------------------------------------------------------------------------------
+
+
 @kernel
-def score_lines(ids, probs, eos, scores):
-    """log10 probability of each sentence of a text with markers, the end of the sentence counted or not."""
+def shorter(mem, n, gram):
+    """The n-gram without its oldest word."""
+    if n == 2:
+        return bits_at(mem, entry(mem, 2, GRAMS), gram * entry(mem, 2, STRIDE), entry(mem, 1, WORD_BITS))
+    bit = gram * entry(mem, n, STRIDE) + entry(mem, n, SUFFIX)
+    return bits_at(mem, entry(mem, n, GRAMS), bit, entry(mem, n, SUFFIX_BITS))
+
+
+@kernel
+def advance(mem, state, w):
+    """log10 P(w | state) and the state after w; a state is the number of an n-gram among those of all orders, 0 is none.
+
+    The longest n-gram that continues the state is looked for from the top down. The new state is the longest one ending
+    in w after which anything was seen: a longer one would say no more. Gives state -1 for a number that is no state.
+    """
+    order = entry(mem, 1, ORDER)
+    top = order - 1
+    while top > 0 and state < entry(mem, top, FIRST):
+        top -= 1
+    if state < 0 or (state > 0 and (top == 0 or state >= entry(mem, top, FIRST) + entry(mem, top, SIZE))):
+        return 0.0, np.int64(-1)
+    longest = state - entry(mem, top, FIRST) if top > 0 else np.int64(-1)
+    n = top
+    h = longest
+    rest = 1.0
+    own = 1.0
+    layers = np.int64(-1)
+    gram = np.int64(-1)
+    while n > 0:
+        gram = find(mem, n + 1, h, w)
+        if gram >= 0:
+            break
+        rest *= own
+        own = backoff_of(mem, n, h)
+        layers = h
+        n -= 1
+        if n > 0:
+            h = shorter(mem, n + 1, h)
+    if gram < 0:
+        gram = w
+    n += 1  # the order of the n-gram that was found
+    p = own * prob_of(mem, n, gram)
+    if layers >= 0 and entry(mem, n + 1, RANK) >= 0:
+        p += low_rank(mem, n + 1, shorter(mem, n, layers) if n > 1 else np.int64(0), layers, gram)
+    logprob = math.log10(rest * p) if w != BOS else -np.inf
+    if n == order:
+        n -= 1
+        if n == 1:
+            gram = w
+        elif n > 1:
+            gram = find(mem, n, shorter(mem, n, longest), w)
+    while n > 0 and child_start(mem, n, gram) == child_start(mem, n, gram + 1):
+        gram = shorter(mem, n, gram) if n > 1 else gram
+        n -= 1
+    return logprob, (entry(mem, n, FIRST) + gram if n > 0 else np.int64(0))
+
+
+# --- texts -----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def vocabulary_of(mem):
+    """Slots, starts and letters of the vocabulary, as arrays."""
+    slots = entry(mem, 1, SLOTS)
+    starts = entry(mem, 1, STARTS)
+    return (
+        mem[slots : slots + 4 * entry(mem, 1, SLOT_COUNT)].view(np.int32),
+        mem[starts : starts + 4 * (entry(mem, 1, VOCABULARY) + 1)].view(np.int32),
+        mem[entry(mem, 1, LETTERS) :],
+    )
+
+
+@kernel
+def score_text(mem, data, newline, skip, eos, counts, sums, hits, lines):
+    """Score a text of whole lines; add it up, and write the log10 probability of each line to ``lines`` if it has room.
+
+    ``newline`` is END_AND_START (each line is a sentence) or END (it has no ``<s>``; ``</s>`` is never a context, so
+    nothing reaches over it). ``eos`` says whether ``</s>`` belongs to a line's probability. ``counts`` and ``sums``:
+    known words, unknown words, sentence ends; ``hits``: positions by order matched. Returns the number of lines, and
+    the position of an offending ``<s>`` or ``</s>`` or -1.
+    """
+    slots, starts, letters = vocabulary_of(mem)
+    order = entry(mem, 1, ORDER)
+    begins = np.empty(BATCH, np.int64)
+    ends = np.empty(BATCH, np.int64)
+    hashes = np.empty(BATCH, np.uint64)
+    ids = np.empty(_BLOCK + 2, np.int32)
+    grams = np.empty((order, _BLOCK + 2), np.int32)
+    lows = np.empty(_BLOCK + 2, np.int64)
+    highs = np.empty(_BLOCK + 2, np.int64)
+    probs = np.empty(_BLOCK + 2, np.float64)
+    matched = np.empty(_BLOCK + 2, np.int8)
+    product = np.ones(3)
+    line_sum = 0.0
+    line_product = 1.0
     line = 0
-    total = 0.0
-    for i in range(len(ids)):
-        if ids[i] != BOS and (eos or ids[i] != EOS):
-            total += math.log10(probs[i])
-        if ids[i] == EOS:
-            scores[line] = total
-            line += 1
-            total = 0.0
+    ids[0] = BOS if newline == END_AND_START else EOS
+    grams[:, 0] = -1
+    grams[0, 0] = ids[0]
+    at = 0
+    while at < len(data):
+        words, at = split_words(data, at, BATCH, begins, ends, hashes)
+        last, bad = look_up(slots, starts, letters, data, begins, ends, hashes, words, newline, skip, ids, 1)
+        if bad >= 0:
+            return line, bad
+        find_grams(mem, ids, grams, lows, highs, 1, last)
+        combine(mem, ids, grams, 1, last, probs, matched)
+        for i in range(1, last):
+            w = ids[i]
+            if w == BOS:
+                continue
+            p = probs[i]
+            kind = 0
+            if w == UNK:
+                kind = 1
+            elif w == EOS:
+                kind = 2
+            counts[kind] += 1
+            hits[matched[i] - 1] += 1
+            product[kind] *= p
+            if product[kind] < _SMALL:
+                sums[kind] += math.log10(product[kind])
+                product[kind] = 1.0
+            if len(lines) > 0:
+                if eos or w != EOS:
+                    line_product *= p
+                    if line_product < _SMALL:
+                        line_sum += math.log10(line_product)
+                        line_product = 1.0
+                if w == EOS:
+                    lines[line] = line_sum + math.log10(line_product)
+                    line += 1
+                    line_sum = 0.0
+                    line_product = 1.0
+        ids[0] = ids[last - 1]
+        for n in range(order):
+            grams[n, 0] = grams[n, last - 1]
+    for kind in range(3):
+        sums[kind] += math.log10(product[kind])
+    return line, -1
 
 
 @kernel
@@ -174,10 +517,20 @@ def tally(ids, probs, matched, first, counts, sums, hits):
         if w == BOS:
             continue
         kind = 0
-        if w == 0:
+        if w == UNK:
             kind = 1
         elif w == EOS:
             kind = 2
         counts[kind] += 1
         sums[kind] += math.log10(probs[i])
         hits[matched[i] - 1] += 1
+
+
+@kernel
+def score_line(mem, data, bos, eos):
+    """log10 probability of one line, which ends with the text's only newline; NaN if it holds ``<s>`` or ``</s>``."""
+    lines = np.empty(1)
+    newline = END_AND_START if bos else END
+    _, bad = score_text(mem, data, newline, False, eos, np.zeros(3, np.int64), np.zeros(3),
+                        np.zeros(entry(mem, 1, ORDER), np.int64), lines)  # fmt: skip
+    return lines[0] if bad < 0 else np.nan

@@ -24,43 +24,56 @@ from numpy.typing import NDArray
 
 from plre.errors import ModelFileError, UsageError
 
-_DTYPES: dict[str, np.dtype[Any]] = {"I32": np.dtype("<i4"), "F32": np.dtype("<f4"), "U8": np.dtype("u1")}
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "I64": np.dtype("<i8"),
+    "I32": np.dtype("<i4"),
+    "F32": np.dtype("<f4"),
+    "U16": np.dtype("<u2"),
+    "U8": np.dtype("u1"),
+}
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _ALIGN = 64
 _LARGEST_HEADER = 1 << 26
 
 Tensors = dict[str, NDArray[Any]]
+#: Type and size of each tensor, in the order of the file.
+Shapes = dict[str, tuple[np.dtype[Any], int]]
 
 
-def pack(tensors: Tensors) -> tuple[Tensors, NDArray[np.uint8]]:
-    """The tensors as views of one new buffer, in the order in which a file has them."""
-    order = sorted(tensors, key=lambda name: -tensors[name].dtype.itemsize)
-    buffer = np.empty(sum(tensors[name].nbytes for name in order), np.uint8)
-    views: Tensors = {}
+def views(shapes: Shapes, data: NDArray[np.uint8]) -> Tensors:
+    """The tensors of a model, end to end in ``data``."""
+    tensors: Tensors = {}
     at = 0
-    for name in order:
-        tensor = tensors[name]
-        view = buffer[at : at + tensor.nbytes].view(tensor.dtype).reshape(tensor.shape)
-        view[...] = tensor
-        views[name] = view
-        at += tensor.nbytes
-    return views, buffer
+    for name, (dtype, count) in shapes.items():
+        size = dtype.itemsize * count
+        tensors[name] = data[at : at + size].view(dtype)
+        at += size
+    return tensors
 
 
-def write(path: str, metadata: dict[str, str], tensors: Tensors, buffer: NDArray[np.uint8]) -> None:
-    """Write a packed model; at no moment is there a half-written file under ``path``."""
-    header: dict[str, Any] = {"__metadata__": metadata}
+def data_size(shapes: Shapes) -> int:
+    """Bytes of all tensors."""
+    return sum(dtype.itemsize * count for dtype, count in shapes.values())
+
+
+def header(metadata: dict[str, str], shapes: Shapes) -> bytes:
+    """What a file has before its data."""
+    entries: dict[str, Any] = {"__metadata__": metadata}
     at = 0
-    for name, tensor in tensors.items():
-        header[name] = {
-            "dtype": _NAMES[tensor.dtype],
-            "shape": list(tensor.shape),
-            "data_offsets": [at, at + tensor.nbytes],
-        }
-        at += tensor.nbytes
-    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    for name, (dtype, count) in shapes.items():
+        size = dtype.itemsize * count
+        entries[name] = {"dtype": _NAMES[dtype], "shape": [count], "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(entries, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-(8 + len(text)) % _ALIGN)
+    return len(text).to_bytes(8, "little") + text
 
+
+def write(path: str, head: bytes, data: NDArray[np.uint8], descriptor: int | None = None) -> None:
+    """Write a model; at no moment is there a half-written file under ``path``.
+
+    If the data is in an open file already, ``descriptor`` says in which: it is copied without passing through memory.
+    """
     path = os.path.realpath(path)
     directory = os.path.dirname(path)
     temporary = None
@@ -68,9 +81,14 @@ def write(path: str, metadata: dict[str, str], tensors: Tensors, buffer: NDArray
         check_target(path)
         handle, temporary = tempfile.mkstemp(dir=directory, prefix=".plre-", suffix=".tmp")
         with os.fdopen(handle, "wb") as file:
-            file.write(len(text).to_bytes(8, "little"))
-            file.write(text)
-            file.write(buffer.data)
+            file.write(head)
+            if descriptor is None:
+                file.write(data.data)
+            else:
+                file.flush()
+                done = 0
+                while done < len(data):
+                    done += os.sendfile(file.fileno(), descriptor, done, len(data) - done)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
@@ -122,7 +140,7 @@ def read(path: str) -> tuple[dict[str, str], Tensors, NDArray[np.uint8]]:
                 raise ModelFileError(f"{path}: is cut off within its header; copy or train it again")
             file.seek(8)
             text = file.read(length)
-            mapped = _map(file.fileno())
+            mapped = map_privately(file.fileno())
     except IsADirectoryError:
         raise ModelFileError(f"{path}: is a directory; name a model file in it") from None
     except FileNotFoundError:
@@ -158,7 +176,7 @@ def read(path: str) -> tuple[dict[str, str], Tensors, NDArray[np.uint8]]:
     return metadata, tensors, data
 
 
-def _map(descriptor: int) -> mmap.mmap:
+def map_privately(descriptor: int) -> mmap.mmap:
     """The file in memory, copy-on-write: arrays count as writable, the type that the kernels were compiled for."""
     if sys.platform == "linux":
         # Nothing is ever written, so the kernel need not set memory aside for copies of the pages.

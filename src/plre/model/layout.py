@@ -1,54 +1,252 @@
-"""Which tensors a model has, and the directory by which kernels find them.
+"""Which tensors a model has, how an n-gram is packed into bits, and the directory by which kernels find everything.
 
-For each order n, in a model of order N:
+The n-grams of order n, in a model of order N, are records of ``order{n}.grams``, all of the same number of bits:
 
-    order{n}.words        n >= 2   last word of each n-gram, sorted within a context
-    order{n}.children     n >= 2   for each (n-1)-gram, where its n-grams start
-    order{n}.prob                  P(w | h) of each n-gram, all orders and layers included
-    order{n}.backoff      n < N    for each n-gram as a context: the weight of the shorter context
-    order{n}.rank ...     if order n has low rank layers: rank of each slice, and where the factors of
-                          a slice (left) and of a context (right) start; rows of a slice and contexts are (n-1)-grams
+    word        n >= 2        the last word. N-grams are sorted by context, and by scrambled word within a context
+    prob                      P(w | h), all orders and layers included
+    backoff     n < N         as a context: the weight of the shorter context
+    children    n < N         as a context: where its (n+1)-grams start; they end where the next record's start
+    suffix      3 <= n < N    the (n-1)-gram without the oldest word (of a bigram it is the word itself)
 
-and the vocabulary: ``vocab.bytes``, ``vocab.starts``, ``vocab.slots``. A kernel gets all data as one array of 4-byte
-words and the directory: where in it each of these starts.
+A number takes as many bits as the largest needs; probabilities take 32, or 16 or 8 if the model was quantised. If order
+n has low rank layers there are also
+
+    order{n}.rank             the rank of each slice
+    order{n}.left_start       where the factors of a slice start in order{n}.left; its rows are (n-1)-grams
+    order{n}.right_start      where the factors of a context start in order{n}.right
+
+and for the vocabulary ``vocab.bytes``, ``vocab.starts``, ``vocab.slots``. The tensor ``directory`` comes first and says
+where the others are: a kernel gets the whole model as one array of bytes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plre.errors import ModelFileError
-from plre.model.file import Tensors
+from plre.model.file import Shapes, Tensors
 from plre.text.vocabulary import SPECIAL
 
-FORMAT = 1
+FORMAT = 2
 
-#: Fields of the directory, for each order, in this sequence.
-FIELDS = ("words", "children", "prob", "backoff", "rank", "left_start", "left", "right_start", "right")
-WORDS, CHILDREN, PROB, BACKOFF, RANK, LEFT_START, LEFT, RIGHT_START, RIGHT = range(len(FIELDS))
+#: The directory: first these about the whole model ...
+HEAD = ("order", "words", "word_bits", "bits", "slots", "slot_count", "starts", "letters", "letter_count")
+ORDER, VOCABULARY, WORD_BITS, BITS, SLOTS, SLOT_COUNT, STARTS, LETTERS, LETTER_COUNT = range(len(HEAD))
+#: ... then these for each order. Places are in bytes from the start of the model, or in bits from the start of a record;
+#: -1 where there is no such thing. FIRST is the number of the order's first n-gram among all states.
+FIELDS = (
+    "grams", "stride", "size", "first", "prob", "prob_base", "prob_step", "backoff", "backoff_base", "backoff_step",
+    "children", "children_bits", "suffix", "suffix_bits",
+    "rank", "left_start", "left", "left_count", "left_base", "left_step",
+    "right_start", "right", "right_count", "right_base", "right_step",
+)  # fmt: skip
+(GRAMS, STRIDE, SIZE, FIRST, PROB, PROB_BASE, PROB_STEP, BACKOFF, BACKOFF_BASE, BACKOFF_STEP,
+ CHILDREN, CHILDREN_BITS, SUFFIX, SUFFIX_BITS,
+ RANK, LEFT_START, LEFT, LEFT_COUNT, LEFT_BASE, LEFT_STEP,
+ RIGHT_START, RIGHT, RIGHT_COUNT, RIGHT_BASE, RIGHT_STEP) = range(len(HEAD), len(HEAD) + len(FIELDS))  # fmt: skip
 WIDTH = len(FIELDS)
-#: Fields that an order has all of, or none.
-LOW_RANK = FIELDS[RANK:]
+
+_FLOATS = {32: np.dtype("<f4"), 16: np.dtype("<u2"), 8: np.dtype("u1")}
+_I4 = np.dtype("<i4")
 
 
-def directory(tensors: Tensors, data: NDArray[np.uint8], order: int) -> NDArray[np.int64]:
-    """Where in ``data``, in 4-byte words, each field of each order starts; -1 where there is none."""
-    base = data.__array_interface__["data"][0]
-    places = np.full(order * WIDTH, -1, np.int64)
-    for n in range(1, order + 1):
-        for field, name in enumerate(FIELDS):
-            tensor = tensors.get(f"order{n}.{name}")
-            if tensor is not None:
-                places[(n - 1) * WIDTH + field] = (tensor.__array_interface__["data"][0] - base) // 4
-    return places
+@dataclass(frozen=True)
+class Code:
+    """How positive numbers become codes of a few bits: evenly spaced bit patterns of floats, so a fixed relative error.
+
+    ``value = float with the bits (base + code * step)``, and code 0 is 0. With 32 bits a code is the float itself.
+    """
+
+    base: int = 0
+    step: int = 1
+
+    @classmethod
+    def between(cls, low: float, high: float, bits: int) -> Code:
+        """Codes of ``bits`` bits for numbers from ``low`` to ``high``."""
+        if bits == 32:
+            return cls()
+        first, last = (int(np.float32(x).view(np.int32)) for x in (low, max(low, high)))
+        step = max(1, -(-(last - first) // (2**bits - 2)))
+        return cls(first - step, step)
+
+    def encode(self, values: NDArray[np.float32], bits: int) -> NDArray[np.int32]:
+        """The nearest codes; what is less than half of the smallest becomes 0."""
+        patterns = np.ascontiguousarray(values, np.float32).view(np.int32)
+        if bits == 32:
+            return patterns
+        low = np.int32(self.base + self.step).view(np.float32)
+        codes = np.clip((patterns.astype(np.int64) - self.base + self.step // 2) // self.step, 1, 2**bits - 1)
+        return np.where(values < low / 2, 0, codes).astype(np.int32)
+
+    def decode(self, codes: NDArray[Any]) -> NDArray[np.float32]:
+        """The numbers that codes stand for."""
+        wide = codes.astype(np.int64)
+        return np.where(wide == 0, 0, self.base + wide * self.step).astype(np.int32).view(np.float32)
 
 
-def words_of_memory(data: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """All data as 4-byte words (what is left over at the end are bytes of the vocabulary)."""
-    return data[: len(data) // 4 * 4].view(np.int32)
+#: Backoff weights are shares; below this one nothing is lost by calling it nothing.
+_SMALLEST_BACKOFF = 2.0**-20
+
+
+def backoff_code(bits: int) -> Code:
+    """Codes of backoff weights."""
+    return Code.between(_SMALLEST_BACKOFF, 1.0, bits)
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """The size of one order's factors, and their codes."""
+
+    left: int
+    right: int
+    left_code: Code = field(default_factory=Code)
+    right_code: Code = field(default_factory=Code)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Everything that determines where each bit of a model is."""
+
+    #: N-grams of each order; of order 1 it is the vocabulary.
+    sizes: tuple[int, ...]
+    #: Slots of the vocabulary's hash table, and bytes of its words.
+    slots: int
+    letters: int
+    #: Bits of a probability.
+    bits: int
+    prob_codes: tuple[Code, ...]
+    low_rank: Mapping[int, LowRank]
+
+    @property
+    def order(self) -> int:
+        """The highest order."""
+        return len(self.sizes)
+
+    @property
+    def word_bits(self) -> int:
+        """Bits of a word's id."""
+        return _bits(self.sizes[0] - 1)
+
+    def fields(self, n: int) -> dict[str, int]:
+        """The fields of a record of order n and their bits."""
+        bits = {"word": self.word_bits} if n > 1 else {}
+        bits["prob"] = self.bits
+        if n < self.order:
+            bits["backoff"] = self.bits
+            bits["children"] = _bits(self.sizes[n])
+            if n > 2:
+                bits["suffix"] = _bits(self.sizes[n - 2] - 1)
+        return bits
+
+    def places(self, n: int) -> tuple[dict[str, tuple[int, int]], int]:
+        """Of each field of a record its first bit and its bits; and the bits of a record."""
+        places = {}
+        at = 0
+        for name, bits in self.fields(n).items():
+            places[name] = (at, bits)
+            at += bits
+        return places, at
+
+    def records(self, n: int) -> int:
+        """Records of order n: one more than n-grams where they have children, to say where the last one's end."""
+        return self.sizes[n - 1] + (n < self.order)
+
+    def shapes(self) -> Shapes:
+        """All tensors, their types and sizes, in the order in which a file has them: wider types first."""
+        vocab = self.sizes[0]
+        shapes: Shapes = {"directory": (np.dtype("<i8"), len(HEAD) + WIDTH * self.order)}
+        for n in range(1, self.order + 1):
+            # Kernels read 8 bytes at a time: 8 bytes at the end keep them inside.
+            shapes[f"order{n}.grams"] = (_I4, -(-self.records(n) * self.places(n)[1] // 32) + 2)
+        for n, factors in self.low_rank.items():
+            before, shorter = self.sizes[n - 3] if n > 2 else 1, self.sizes[n - 2]
+            shapes[f"order{n}.rank"] = (_I4, before)
+            shapes[f"order{n}.left_start"] = (_I4, before)
+            shapes[f"order{n}.right_start"] = (_I4, shorter)
+            shapes[f"order{n}.left"] = (_FLOATS[self.bits], factors.left)
+            shapes[f"order{n}.right"] = (_FLOATS[self.bits], factors.right)
+        shapes["vocab.starts"] = (_I4, vocab + 1)
+        shapes["vocab.slots"] = (_I4, self.slots)
+        shapes = dict(sorted(shapes.items(), key=lambda item: -item[1][0].itemsize))
+        size = sum(dtype.itemsize * count for dtype, count in shapes.values())
+        # Zeros after the letters make the whole a multiple of 8, as views of it must be.
+        shapes["vocab.bytes"] = (np.dtype("u1"), self.letters + 8 + -(size + self.letters) % 8)
+        return shapes
+
+    def directory(self) -> NDArray[np.int64]:
+        """The directory, field by field."""
+        shapes = self.shapes()
+        offsets = dict(zip(shapes, _starts([d.itemsize * count for d, count in shapes.values()]), strict=False))
+        places = np.full(len(HEAD) + WIDTH * self.order, -1, np.int64)
+        places[: len(HEAD)] = [
+            self.order, self.sizes[0], self.word_bits, self.bits,
+            offsets["vocab.slots"], self.slots, offsets["vocab.starts"], offsets["vocab.bytes"], self.letters,
+        ]  # fmt: skip
+        first = 1
+        for n in range(1, self.order + 1):
+            order = places[(n - 1) * WIDTH :]
+            at, order[STRIDE] = self.places(n)
+            order[GRAMS], order[SIZE], order[FIRST] = offsets[f"order{n}.grams"], self.sizes[n - 1], first
+            first += self.sizes[n - 1]
+            code = self.prob_codes[n - 1]
+            order[PROB], order[PROB_BASE], order[PROB_STEP] = at["prob"][0], code.base, code.step
+            if "backoff" in at:
+                code = backoff_code(self.bits)
+                order[BACKOFF], order[BACKOFF_BASE], order[BACKOFF_STEP] = at["backoff"][0], code.base, code.step
+                order[CHILDREN], order[CHILDREN_BITS] = at["children"]
+            if "suffix" in at:
+                order[SUFFIX], order[SUFFIX_BITS] = at["suffix"]
+            if n in self.low_rank:
+                factors = self.low_rank[n]
+                for name, start, place in (("rank", RANK, None), ("left", LEFT_START, LEFT), ("right", RIGHT_START, RIGHT)):
+                    order[start] = offsets[f"order{n}.{name}" + ("" if place is None else "_start")]
+                    if place is not None:
+                        order[place] = offsets[f"order{n}.{name}"]
+                order[LEFT_COUNT], order[LEFT_BASE], order[LEFT_STEP] = (
+                    factors.left, factors.left_code.base, factors.left_code.step)  # fmt: skip
+                order[RIGHT_COUNT], order[RIGHT_BASE], order[RIGHT_STEP] = (
+                    factors.right, factors.right_code.base, factors.right_code.step)  # fmt: skip
+        return places
+
+    @classmethod
+    def from_directory(cls, directory: NDArray[np.int64]) -> Layout:
+        """The layout that a directory describes; what is redundant in it is not looked at."""
+        order = int(directory[ORDER])
+        if not 1 <= order <= 64 or len(directory) != len(HEAD) + WIDTH * order:
+            raise ValueError("the directory has the wrong size")
+        tables = [[int(x) for x in directory[(n - 1) * WIDTH :][: len(HEAD) + WIDTH]] for n in range(1, order + 1)]
+        if directory[BITS] not in _FLOATS or any(not 0 <= table[SIZE] < 2**31 for table in tables):
+            raise ValueError("the directory makes no sense")
+        return cls(
+            tuple(table[SIZE] for table in tables),
+            int(directory[SLOT_COUNT]),
+            int(directory[LETTER_COUNT]),
+            int(directory[BITS]),
+            tuple(Code(table[PROB_BASE], table[PROB_STEP]) for table in tables),
+            {
+                n: LowRank(
+                    table[LEFT_COUNT],
+                    table[RIGHT_COUNT],
+                    Code(table[LEFT_BASE], table[LEFT_STEP]),
+                    Code(table[RIGHT_BASE], table[RIGHT_STEP]),
+                )
+                for n, table in enumerate(tables, 1)
+                if table[RANK] >= 0
+            },
+        )
+
+
+def _bits(largest: int) -> int:
+    return max(1, largest.bit_length())
+
+
+def _starts(sizes: list[int]) -> list[int]:
+    return [0, *np.cumsum(sizes).tolist()]
 
 
 def check_metadata(about: Any) -> None:
@@ -56,59 +254,40 @@ def check_metadata(about: Any) -> None:
     for key, kind in {"format": int, "order": int, "markers": bool, "method": str, "digest": str}.items():
         if type(about[key]) is not kind:
             raise ValueError(f"{key} is {about[key]!r}")
-    if not 1 <= about["order"] <= 64:
-        raise ValueError(f"order is {about['order']}")
 
 
-def check(path: str, tensors: Tensors, order: int) -> None:
+def check(path: str, tensors: Tensors, order: int) -> Layout:
     """Refuse a file whose tensors do not fit together. Looks only at shapes and ends, so it takes no time."""
 
-    def refuse(why: str) -> NoReturn:
+    def refuse(why: object) -> NoReturn:
         raise ModelFileError(f"{path}: is damaged ({why}); copy or train the model again")
 
-    def need(name: str, dtype: type, size: int | None = None) -> NDArray[Any]:
+    directory = tensors.get("directory")
+    if directory is None or directory.dtype != np.int64 or directory.ndim != 1 or len(directory) < len(HEAD):
+        refuse("the tensor directory is missing")
+    try:
+        layout = Layout.from_directory(directory)
+        vocab, slots = layout.sizes[0], layout.slots
+        if layout.order != order:
+            refuse(f"it has {layout.order} orders instead of {order}")
+        if vocab < len(SPECIAL) or slots < 1 or slots & (slots - 1) or slots <= 2 * vocab:
+            refuse("the vocabulary has the wrong size")
+        shapes = layout.shapes()
+    except (ValueError, OverflowError) as error:
+        refuse(error)
+    for name, (dtype, size) in shapes.items():
         tensor = tensors.get(name)
         if tensor is None:
             refuse(f"the tensor {name} is missing")
         if tensor.dtype != dtype or tensor.ndim != 1:
             refuse(f"the tensor {name} has the wrong type or shape")
-        if size is not None and len(tensor) != size:
+        if len(tensor) != size:
             refuse(f"the tensor {name} has {len(tensor)} entries instead of {size}")
-        expected.add(name)
-        return tensor
-
-    def need_ends(name: str, starts: NDArray[Any], end: int) -> None:
-        if not len(starts) or starts[0] != 0 or starts[-1] != end:
-            refuse(f"the tensor {name} does not cover what it points to")
-
-    def room(name: str, size: int) -> int:
-        """What is left of the factors for the last slice or context."""
-        starts = need(f"{name}_start", np.int32, size)
-        return len(need(name, np.float32)) - (int(starts[-1]) if size else 0)
-
-    expected: set[str] = set()
-    starts = need("vocab.starts", np.int32)
-    need_ends("vocab.starts", starts, len(need("vocab.bytes", np.uint8)))
-    vocab = len(starts) - 1
-    slots = len(need("vocab.slots", np.int32))
-    if vocab < len(SPECIAL) or slots & (slots - 1) or slots <= 2 * vocab:
-        refuse("the vocabulary has the wrong size")
-    before, shorter = 1, 1  # numbers of (n-2)-grams and of (n-1)-grams
-    for n in range(1, order + 1):
-        grams = vocab if n == 1 else len(need(f"order{n}.words", np.int32))
-        need(f"order{n}.prob", np.float32, grams)
-        if n < order:
-            need(f"order{n}.backoff", np.float32, grams)
-        if n > 1:
-            need_ends(f"order{n}.children", need(f"order{n}.children", np.int32, shorter + 1), grams)
-        if any(f"order{n}.{field}" in tensors for field in LOW_RANK):
-            rank = need(f"order{n}.rank", np.int32, before)
-            left = room(f"order{n}.left", before)
-            right = room(f"order{n}.right", shorter)
-            last_rows = shorter - (int(tensors[f"order{n - 1}.children"][-2]) if n > 2 and before else 0)
-            wrong_left = left != last_rows * int(rank[-1]) if before else left != 0
-            if wrong_left or (right != rank[0] if before == 1 else right < 0):
-                refuse(f"the low rank layers of order {n} do not have the size that their ranks ask for")
-        before, shorter = shorter, grams
-    if unknown := set(tensors) - expected:
+    if unknown := set(tensors) - set(shapes):
         refuse(f"it has a tensor {min(unknown)} that a model of order {order} does not have")
+    if list(shapes) != list(tensors) or not np.array_equal(layout.directory(), directory):
+        refuse("the directory does not fit the tensors")
+    starts = tensors["vocab.starts"]
+    if starts[0] != 0 or starts[-1] != layout.letters:
+        refuse("the tensor vocab.starts does not cover what it points to")
+    return layout

@@ -16,15 +16,17 @@ from plre._jit import cpu_count, parallel
 from plre.errors import ModelFileError, PlreError, TextError, UsageError
 from plre.model import _kernels as kernels
 from plre.model import file, layout
+from plre.model.layout import Layout
 from plre.model.neighbours import nearest
-from plre.model.scoring import Scored, Tally, find_grams, line_scores, map_text, probabilities, tally_text
+from plre.model.scoring import Scored, Tally, score_ids, score_lines, score_text, tally_text
 from plre.model.state import State
 from plre.progress import Progress
-from plre.text.encode import TextOptions, sentences
+from plre.text.encode import TextOptions
 from plre.text.sources import Errors, Source
-from plre.text.vocabulary import BOS, EOS, UNK, Vocabulary
+from plre.text.vocabulary import BOS, EOS, NOTHING, UNK, Vocabulary
 
 _LINES_A_TASK = 4096
+_MARKER = "the sentence holds <s> or </s>; plre adds them by itself (bos=True, eos=True)"
 
 
 class LanguageModel:
@@ -40,32 +42,31 @@ class LanguageModel:
         tensors: file.Tensors,
         data: NDArray[np.uint8],
         path: str | None = None,
+        backing: Any = None,
     ) -> None:
         self.metadata = metadata
+        #: The file without a name that ``data`` is in, if it is in one.
+        self._backing = backing
         self.path = path
         self._file = None if path is None else os.path.abspath(path)
         self.order: int = metadata["order"]
         self.markers: bool = metadata["markers"]
         self.tensors = tensors
-        self.vocab = Vocabulary(tensors["vocab.bytes"], tensors["vocab.starts"], tensors["vocab.slots"])
-        #: What the kernels work on.
-        self.memory = layout.words_of_memory(data)
-        self.where = layout.directory(tensors, data, self.order)
-        self._data = data
+        self.layout = Layout.from_directory(tensors["directory"])
+        letters = tensors["vocab.bytes"][: self.layout.letters]
+        self.vocab = Vocabulary(letters, tensors["vocab.starts"], tensors["vocab.slots"])
+        #: What the kernels work on: the whole model, as bytes.
+        self.memory = data
+        self._ids: dict[str, int] = {}
 
     # --- making, saving, loading -------------------------------------------------------------------------------------
-
-    @classmethod
-    def from_tensors(cls, metadata: Mapping[str, Any], tensors: file.Tensors) -> LanguageModel:
-        """A model in memory from its parts (see ``layout.py`` for their names)."""
-        views, data = file.pack(tensors)
-        return cls({"format": layout.FORMAT, **metadata, "digest": _digest(data)}, views, data)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, replacing an old one only when the new one is complete."""
         name = os.fspath(path)
         text = json.dumps(self.metadata, ensure_ascii=False, separators=(",", ":"))
-        file.write(name, {"plre": text}, self.tensors, self._data)
+        descriptor = None if self._backing is None else self._backing.file.fileno()
+        file.write(name, file.header({"plre": text}, self.layout.shapes()), self.memory, descriptor)
         self.path = name
         self._file = os.path.abspath(name)
 
@@ -90,7 +91,7 @@ class LanguageModel:
 
     def verify(self) -> None:
         """Read all of the model and raise :class:`ModelFileError` if a byte has changed since it was made."""
-        if _digest(self._data) != self.metadata["digest"]:
+        if digest(self.memory) != self.metadata["digest"]:
             raise ModelFileError(f"{self.path}: its data was damaged after it was written; copy or train it again")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -106,8 +107,15 @@ class LanguageModel:
 
     def score(self, sentence: str, bos: bool = True, eos: bool = True) -> float:
         """log10 probability of a sentence: from ``<s>`` (``bos``) and to ``</s>`` (``eos``) unless told otherwise."""
-        scored = self._sentence(sentence, bos, eos)
-        return math.fsum(_log10(p) for p in scored.probs[scored.first :])
+        try:
+            line = (sentence if "\n" not in sentence else sentence.replace("\n", " ")) + "\n"
+            data = line.encode("utf-8", "surrogatepass")
+        except (TypeError, AttributeError):
+            raise _not_a_sentence(sentence) from None
+        score: float = kernels.score_line(self.memory, data, bos and self.markers, eos and self.markers)
+        if score != score:
+            raise TextError(_MARKER)
+        return score
 
     def full_scores(self, sentence: str, bos: bool = True, eos: bool = True) -> Iterator[tuple[float, int, bool]]:
         """For each word (and ``</s>``): log10 probability, order of the n-gram matched, whether it is unknown."""
@@ -127,25 +135,22 @@ class LanguageModel:
         def run(first: int) -> NDArray[np.float64]:
             text = "".join([line.replace("\n", " ") + "\n" for line in lines[first : first + _LINES_A_TASK]])
             data = text.encode("utf-8", "surrogatepass")
-            encoded, bad = self.vocab.encode(data)
+            _, scores, bad = score_lines(self, data, bos=bos, eos=eos)
             if bad >= 0:
                 raise TextError(
                     f"line {first + data.count(10, 0, bad) + 1}: holds <s> or </s>; plre adds them by itself"
                 )
-            return line_scores(probabilities(self, sentences(encoded, bos)), eos=eos)
+            return scores
 
         parts = parallel(run, range(0, len(lines), _LINES_A_TASK), threads or cpu_count())
         return np.concatenate(parts) if parts else np.empty(0)
 
     def _sentence(self, sentence: str, bos: bool, eos: bool) -> Scored:
         if not isinstance(sentence, str):
-            raise UsageError(
-                f"a sentence is one string with its words separated by spaces, not {type(sentence).__name__}"
-            )
-        data = sentence.replace("\n", " ").encode("utf-8", "surrogatepass")
-        words, bad = self.vocab.encode(data, markers=False)
+            raise _not_a_sentence(sentence)
+        words, bad = self.vocab.encode(sentence.encode("utf-8", "surrogatepass"), NOTHING)
         if bad >= 0:
-            raise TextError("the sentence holds <s> or </s>; plre adds them by itself (bos=True, eos=True)")
+            raise TextError(_MARKER)
         bos, eos = bos and self.markers, eos and self.markers
         ids = np.empty(len(words) + bos + eos, np.int32)
         ids[int(bos) : int(bos) + len(words)] = words
@@ -153,8 +158,7 @@ class LanguageModel:
             ids[0] = BOS
         if eos:
             ids[-1] = EOS
-        scored = probabilities(self, ids)
-        return Scored(ids, scored.probs, scored.matched, int(bos))
+        return score_ids(self, ids, int(bos))
 
     # --- texts -------------------------------------------------------------------------------------------------------
 
@@ -191,28 +195,24 @@ class LanguageModel:
         progress: Progress | None = None,
     ) -> Iterator[NDArray[np.float64]]:
         """log10 probability of each line of a text of any size, in pieces of some thousand lines."""
-        return map_text(
-            self,
-            text,
-            lambda scored: line_scores(scored, eos=self.markers),
-            by_line=True,
-            options=TextOptions(self.markers, skip_markers, errors),
-            threads=threads or cpu_count(),
-            progress=progress or Progress(),
+        options = TextOptions(self.markers, skip_markers, errors)
+        pieces = score_text(
+            self, text, each=True, options=options, threads=threads or cpu_count(), progress=progress or Progress()
         )
+        return (scores for _, scores in pieces)
 
     # --- words -------------------------------------------------------------------------------------------------------
 
     def prob(self, word: str, context: str | Sequence[str] = ()) -> float:
         """P(word | context)."""
         ids = np.append(self._context(context), np.int32(self.vocab[word]))
-        return 0.0 if ids[-1] == BOS else float(probabilities(self, ids).probs[-1])
+        return 0.0 if ids[-1] == BOS else float(score_ids(self, ids).probs[-1])
 
     def distribution(self, context: str | Sequence[str] = ()) -> NDArray[np.float64]:
         """P(w | context) for the whole vocabulary, by word id; sums to one. ``<s>`` has probability 0."""
         ids = self._context(context)
         probs = np.empty(len(self.vocab))
-        kernels.spread(self.memory, self.where, self.order, ids, find_grams(self, ids), probs)
+        kernels.spread(self.memory, ids, probs)
         return probs
 
     def next_words(
@@ -278,74 +278,126 @@ class LanguageModel:
 
     def begin_state(self) -> State:
         """The state at the start of a sentence."""
-        return State((BOS,)) if self.markers and self.order > 1 else State()
+        state: State = kernels.advance(self.memory, 0, BOS)[1] if self.markers else 0
+        return state
 
     def null_state(self) -> State:
         """The state that knows nothing of what came before."""
-        return State()
+        return 0
 
     def advance(self, state: State, word: str) -> tuple[float, State]:
         """log10 P(word | state), and the state after the word."""
-        if not all(0 <= w < len(self.vocab) for w in state.context):
-            raise UsageError("this state belongs to another model")
-        ids = np.array([*state.context, self.vocab[word]], np.int32)
-        grams = find_grams(self, ids)
-        known = int((grams[: self.order - 1, -1] >= 0).sum())
-        while known and not self._continues(known, int(grams[known - 1, -1])):
-            known -= 1
-        context = tuple(ids[len(ids) - known :].tolist())
-        if ids[-1] == BOS:
-            return -math.inf, State(context)
-        return _log10(probabilities(self, ids, grams).probs[-1]), State(context)
+        w = self._ids.get(word)
+        if w is None:
+            w = self._remember(word)
+        answer: tuple[float, State] = kernels.advance(self.memory, state, w)
+        if answer[1] < 0:
+            raise UsageError(f"{state!r} is not a state of this model")
+        return answer
 
-    def _continues(self, n: int, gram: int) -> bool:
-        """Whether anything was seen after this n-gram; if not, it says no more than its suffix."""
-        children = self.tensors[f"order{n + 1}.children"]
-        return bool(children[gram + 1] > children[gram])
+    def _remember(self, word: str) -> int:
+        """The id of a word, kept so that the next time it is found at once; unknown words are not kept."""
+        w = self.vocab[word]
+        if w:
+            self._ids[word] = w
+        return w
+
+    def context(self, state: State) -> list[str]:
+        """The words that a state stands for, oldest first: as much of the past as still matters."""
+        n = self.order - 1
+        while n > 0 and state < self._first(n):
+            n -= 1
+        if not 0 <= state < (self._first(n) + self.layout.sizes[n - 1] if n else 1):
+            raise UsageError(f"{state!r} is not a state of this model")
+        words: list[int] = []
+        gram = state - self._first(n) if n else 0
+        while n > 1:
+            words.append(int(self.column(n, "word", gram, gram + 1)[0]))
+            gram = self._parent(n, gram)
+            n -= 1
+        return [self.vocab.word(w) for w in reversed([*words, gram] if n else words)]
+
+    def _first(self, n: int) -> int:
+        return int(self.tensors["directory"][(n - 1) * layout.WIDTH + layout.FIRST])
+
+    def _parent(self, n: int, gram: int) -> int:
+        """The context of an n-gram: the last (n-1)-gram whose children start at or before it."""
+        low, high = 0, self.layout.sizes[n - 2]
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.column(n - 1, "children", middle, middle + 1)[0] <= gram:
+                low = middle
+            else:
+                high = middle
+        return low
 
     # --- what is inside ----------------------------------------------------------------------------------------------
 
     def __contains__(self, word: object) -> bool:
         return word in self.vocab
 
+    def column(self, n: int, name: str, first: int = 0, last: int | None = None) -> NDArray[Any]:
+        """One field of the n-grams of one order (see ``layout.py``), of those from ``first`` to ``last``."""
+        places, stride = self.layout.places(n)
+        at, bits = places[name]
+        where = self.tensors["directory"][(n - 1) * layout.WIDTH :]
+        records = self.layout.records(n) if name == "children" else self.layout.sizes[n - 1]
+        out = np.empty((records if last is None else last) - first, np.int32)
+        kernels.unpack_field(self.memory, first, int(where[layout.GRAMS]), stride, at, bits, out)
+        if name not in ("prob", "backoff"):
+            return out
+        code = self.layout.prob_codes[n - 1] if name == "prob" else layout.backoff_code(self.layout.bits)
+        return code.decode(out.view(np.uint32))
+
+    def factors(self, n: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The left and right factors of order n's low rank layers, flat."""
+        size, low_rank = self.layout.bits, self.layout.low_rank[n]
+        left, right = self.tensors[f"order{n}.left"], self.tensors[f"order{n}.right"]
+        return (left, right) if size == 32 else (low_rank.left_code.decode(left), low_rank.right_code.decode(right))
+
     def ngrams(self, n: int) -> Iterator[tuple[tuple[str, ...], float]]:
         """All n-grams of one order that were seen in training, with P(last word | the others)."""
         if not 1 <= n <= self.order:
             raise UsageError(f"the model has orders 1 to {self.order}, not {n}")
-        yield from self._below((), n, 1, 0, len(self.vocab))
+        words = [np.arange(len(self.vocab)), *(self.column(k, "word") for k in range(2, n + 1))]
+        children = [self.column(k, "children") for k in range(1, n)]
+        probs = self.column(n, "prob")
 
-    def _below(
-        self, prefix: tuple[str, ...], n: int, depth: int, start: int, stop: int
-    ) -> Iterator[tuple[tuple[str, ...], float]]:
-        for i in range(start, stop):
-            word = i if depth == 1 else int(self.tensors[f"order{depth}.words"][i])
-            gram = (*prefix, self.vocab.word(word))
-            if depth == n:
-                if n > 1 or i != BOS:
-                    yield gram, float(self.tensors[f"order{n}.prob"][i])
-            else:
-                children = self.tensors[f"order{depth + 1}.children"]
-                yield from self._below(gram, n, depth + 1, int(children[i]), int(children[i + 1]))
+        def below(prefix: tuple[str, ...], start: int, stop: int) -> Iterator[tuple[tuple[str, ...], float]]:
+            depth = len(prefix)
+            for i in range(start, stop):
+                gram = (*prefix, self.vocab.word(int(words[depth][i])))
+                if depth < n - 1:
+                    yield from below(gram, int(children[depth][i]), int(children[depth][i + 1]))
+                elif n > 1 or i != BOS:
+                    yield gram, float(probs[i])
+
+        yield from below((), 0, len(self.vocab))
 
     def info(self) -> dict[str, Any]:
         """What the model is, how it was made, and how many bytes each part takes."""
         sizes: dict[str, int] = {}
         for name, tensor in self.tensors.items():
-            section = name.split(".")[0]
-            if name.split(".")[1] in ("rank", "left", "left_start", "right", "right_start"):
+            section, _, part = name.partition(".")
+            if section.startswith("order") and part != "grams":
                 section += ".lowrank"
             sizes[section] = sizes.get(section, 0) + tensor.nbytes
         return {
             **self.metadata,
             "path": self.path,
             "vocabulary": len(self.vocab),
-            "ngrams": [self.tensors[f"order{n}.prob"].size for n in range(1, self.order + 1)],
+            "ngrams": list(self.layout.sizes),
             "bytes": {section: sizes[section] for section in sorted(sizes)},
         }
 
 
-def _digest(data: NDArray[np.uint8]) -> str:
+def digest(data: NDArray[np.uint8]) -> str:
+    """A checksum of a model's data."""
     return hashlib.blake2b(data.data, digest_size=8).hexdigest()
+
+
+def _not_a_sentence(given: object) -> UsageError:
+    return UsageError(f"a sentence is one string with its words separated by spaces, not {type(given).__name__}")
 
 
 def _log10(p: float) -> float:

@@ -30,8 +30,8 @@ def classes(lm: LanguageModel) -> tuple[NDArray[np.float32], NDArray[np.float32]
             "the low rank bigram of this model has rank 1, for which all words are alike; train on more text"
         )
     words = len(lm.vocab)
-    predicted = tensors["order2.left"].reshape(words, -1)
-    before = tensors["order2.right"].reshape(words, -1) * predicted.sum(axis=0)
+    predicted, before = (side.reshape(words, -1) for side in lm.factors(2))
+    before = before * predicted.sum(axis=0)
     return _rows_to_one(predicted), _rows_to_one(before)
 
 

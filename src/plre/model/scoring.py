@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 from plre.errors import TextError
 from plre.model import _kernels as kernels
 from plre.progress import Progress
-from plre.text.encode import TextOptions, describe, encode_block, overlapped, sentences
-from plre.text.sources import Block, Source, read_blocks, sized
-from plre.text.vocabulary import EOS
+from plre.text.encode import TextOptions, describe, encode_block, overlapped, refuse_marker, sentences
+from plre.text.sources import Block, Source, raw_blocks, sized, valid
+from plre.text.vocabulary import END, END_AND_START
 
 if TYPE_CHECKING:
     from plre.model.lm import LanguageModel
-
-R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -57,62 +55,74 @@ class Tally:
         return float(10 ** (-self.logprob10[kinds].sum() / tokens)) if tokens else float("nan")
 
 
-def find_grams(lm: LanguageModel, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-    """For each order (row) and position (column) the n-gram that ends there, or -1; ``<s>`` cuts off what is before."""
-    grams = np.empty((lm.order, len(ids)), np.int32)
-    kernels.find_grams(lm.memory, lm.where, lm.order, ids, grams)
-    return grams
-
-
-def probabilities(lm: LanguageModel, ids: NDArray[np.int32], grams: NDArray[np.int32] | None = None) -> Scored:
-    """The probability of each position given those before it; ``grams`` if they are known already."""
+def score_ids(lm: LanguageModel, ids: NDArray[np.int32], first: int = 0) -> Scored:
+    """The probability of each position given those before it."""
     probs = np.empty(len(ids))
     matched = np.empty(len(ids), np.int8)
-    grams = find_grams(lm, ids) if grams is None else grams
-    kernels.combine(lm.memory, lm.where, lm.order, ids, grams, probs, matched)
-    return Scored(ids, probs, matched)
+    kernels.score_ids(lm.memory, ids, probs, matched)
+    return Scored(ids, probs, matched, first)
 
 
-def map_text(
-    lm: LanguageModel,
-    source: Source,
-    each: Callable[[Scored], R],
-    *,
-    by_line: bool,
-    options: TextOptions,
-    threads: int,
-    progress: Progress,
-) -> Iterator[R]:
-    """``each`` of the scored pieces of a text, in order: pieces of whole lines, or of one stream of words."""
+def score_lines(
+    lm: LanguageModel, data: bytes, *, bos: bool, eos: bool, skip_markers: bool = False, each: bool = True
+) -> tuple[Tally, NDArray[np.float64], int]:
+    """Sums over whole lines, the log10 probability of each (if asked for), and the place of a stray marker or -1."""
+    tally = Tally(lm.order)
+    lines = np.empty(data.count(b"\n") if each else 0)
+    newline = END_AND_START if bos else END
+    _, bad = kernels.score_text(
+        lm.memory, data, newline, skip_markers, eos, tally.counts, tally.logprob10, tally.hits, lines
+    )
+    return tally, lines, bad
+
+
+def score_text(
+    lm: LanguageModel, source: Source, *, each: bool, options: TextOptions, threads: int, progress: Progress
+) -> Iterator[tuple[Tally, NDArray[np.float64]]]:
+    """The sums, and the score of each line if asked for, of the blocks of a text whose lines are sentences."""
     source, total = sized(source)
-    blocks = read_blocks(source, stream=not by_line, errors=options.errors)
 
-    def encode(block: Block) -> NDArray[np.int32]:
-        return encode_block(lm.vocab, block, replace(options, markers=by_line))
-
-    def score_block(block: Block) -> R:
-        return each(probabilities(lm, sentences(encode(block), lm.markers)))
+    def run(block: Block) -> tuple[Tally, NDArray[np.float64]]:
+        block = valid(block, options.errors)
+        tally, lines, bad = score_lines(
+            lm, block.data, bos=lm.markers, eos=lm.markers, skip_markers=options.skip_markers, each=each
+        )
+        refuse_marker(block, bad)
+        return tally, lines
 
     with progress.stage("scoring", total, "B") as advance:
-        if by_line:
-            for block, result in overlapped(score_block, blocks, threads):
-                yield result
-                advance(block.read)
-            return
-        context = np.empty(0, np.int32)
-        for block, encoded in overlapped(encode, blocks, threads):
-            scored = probabilities(lm, np.concatenate([context, encoded]))
-            yield each(replace(scored, first=len(context)))
-            context = scored.ids[max(0, len(scored.ids) - lm.order + 1) :].copy()
+        for block, result in overlapped(run, raw_blocks(source), threads):
+            yield result
             advance(block.read)
 
 
-def tally_ids(lm: LanguageModel, ids: NDArray[np.int32]) -> Tally:
-    """The sums of a text that is already encoded, markers included."""
-    return _tally(lm.order, probabilities(lm, ids))
+def score_words(
+    lm: LanguageModel, source: Source, *, options: TextOptions, threads: int, progress: Progress
+) -> Iterator[Scored]:
+    """Every position of a text, piece by piece: pieces of whole sentences, or of one stream of words."""
+    source, total = sized(source)
+
+    def encode(block: Block) -> NDArray[np.int32]:
+        ids = encode_block(lm.vocab, valid(block, options.errors), options)
+        return sentences(ids) if lm.markers else ids
+
+    with progress.stage("scoring", total, "B") as advance:
+
+        def pieces() -> Iterator[tuple[NDArray[np.int32], int]]:
+            """Ids, and how many of them only are the context of the others."""
+            context = np.empty(0, np.int32)
+            for block, ids in overlapped(encode, raw_blocks(source, stream=not lm.markers), threads):
+                yield np.concatenate([context, ids]), len(context)
+                if not lm.markers:
+                    context = np.concatenate([context, ids])[max(0, len(context) + len(ids) - lm.order + 1) :]
+                advance(block.read)
+
+        for _, scored in overlapped(lambda piece: score_ids(lm, *piece), pieces(), threads):
+            yield scored
 
 
-def _tally(order: int, scored: Scored) -> Tally:
+def tally_scored(order: int, scored: Scored) -> Tally:
+    """The sums of one piece."""
     tally = Tally(order)
     kernels.tally(scored.ids, scored.probs, scored.matched, scored.first, tally.counts, tally.logprob10, tally.hits)
     return tally
@@ -128,23 +138,15 @@ def tally_text(
     progress: Progress,
 ) -> Tally:
     """The sums of a whole text; ``also`` is shown its pieces, in order."""
-
-    def each(scored: Scored) -> tuple[Tally, Scored | None]:
-        return _tally(lm.order, scored), scored if also else None
-
     whole = Tally(lm.order)
-    parts = map_text(lm, source, each, by_line=lm.markers, options=options, threads=threads, progress=progress)
-    for part, scored in parts:
-        whole.add(part)
-        if also and scored:
-            also(scored)
+    if lm.markers and also is None:
+        for part, _ in score_text(lm, source, each=False, options=options, threads=threads, progress=progress):
+            whole.add(part)
+    else:
+        for scored in score_words(lm, source, options=options, threads=threads, progress=progress):
+            whole.add(tally_scored(lm.order, scored))
+            if also:
+                also(scored)
     if not whole.counts.sum():
         raise TextError(f"{describe(source)}: holds no words; there is nothing to score")
     return whole
-
-
-def line_scores(scored: Scored, *, eos: bool) -> NDArray[np.float64]:
-    """log10 probability of each sentence of a piece of text with markers, with or without its ``</s>``."""
-    scores = np.empty(int((scored.ids == EOS).sum()))
-    kernels.score_lines(scored.ids, scored.probs, eos, scores)
-    return scores

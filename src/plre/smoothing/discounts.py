@@ -83,12 +83,12 @@ def good_turing(n: Sequence[int], kind: DiscountKind) -> Steps | None:
     return steps if sensible else None
 
 
-def estimate(counts: Sequence[NDArray[np.int32]], kinds: Sequence[DiscountKind]) -> list[Steps]:
-    """A discount for each order (lowest first); warns once if some had to fall back."""
+def estimate(seen: Sequence[Sequence[int]], kinds: Sequence[DiscountKind]) -> list[Steps]:
+    """A discount for each order (lowest first) from its counts of counts; warns once if some had to fall back."""
     discounts = []
     fallen = []
-    for order, (table, kind) in enumerate(zip(counts, kinds, strict=True), 1):
-        steps = good_turing(counts_of_counts(table), kind)
+    for order, (n, kind) in enumerate(zip(seen, kinds, strict=True), 1):
+        steps = good_turing(n, kind)
         if steps is None:
             fallen.append(order)
             steps = FALLBACK[kind]

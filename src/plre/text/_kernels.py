@@ -10,28 +10,45 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import kernel
+from plre._memory import prefetch
 
 UNK, BOS, EOS = 0, 1, 2
 
+#: What a newline becomes: white space, ``</s>``, or ``</s> <s>``.
+NOTHING, END, END_AND_START = 0, 1, 2
+
+#: Words that are hashed before the first of them is looked up.
+BATCH = 128
+
 _NEWLINE = 10
+#: 2^32 divided by the golden ratio.
+_GOLDEN = 0x9E3779B1
+_FNV_START = np.uint64(14695981039346656037)
+_FNV_PRIME = np.uint64(1099511628211)
 
 
 @kernel
 def is_space(byte):
     """ASCII white space, and nothing else: U+00A0 is part of a word."""
-    return byte == 32 or (9 <= byte <= 13)
+    return byte <= 32 and (byte == 32 or (9 <= byte <= 13))
 
 
 @kernel
-def hash_bytes(data, start, stop):
-    """A 64-bit hash: FNV-1a with a finishing mix, so that both halves are usable."""
-    h = np.uint64(14695981039346656037)
-    for i in range(start, stop):
-        h = (h ^ np.uint64(data[i])) * np.uint64(1099511628211)
+def _mixed(h):
+    """A finishing mix, so that both halves of a hash are usable."""
     h ^= h >> np.uint64(32)
     h *= np.uint64(0xD6E8FEB86659FD93)
     h ^= h >> np.uint64(32)
     return h
+
+
+@kernel
+def hash_bytes(data, start, stop):
+    """A 64-bit hash of a word: FNV-1a, mixed."""
+    h = _FNV_START
+    for i in range(start, stop):
+        h = (h ^ np.uint64(data[i])) * _FNV_PRIME
+    return _mixed(h)
 
 
 @kernel
@@ -54,6 +71,12 @@ def find_slot(slots, starts, arena, data, start, stop, h):
             if same:
                 return slot
         slot = np.int64(np.uint64(slot + 1) & mask)
+
+
+@kernel
+def scramble(w, bits):
+    """A bijection on numbers of ``bits`` bits that spreads out whatever is close together; see ``scrambling``."""
+    return (w * ((np.int64(_GOLDEN) >> (32 - bits)) | 1)) & ((np.int64(1) << bits) - 1)
 
 
 @kernel
@@ -90,86 +113,135 @@ def reorder_words(arena, starts, order, arena_out, starts_out):
 
 
 @kernel
-def encode_block(slots, starts, arena, data, skip, markers, ids):
-    """The ids of a text under a fixed vocabulary; other words become ``UNK``.
+def split_words(data, at, most, begins, ends, hashes):
+    """Up to ``most`` words of ``data`` from ``at`` on: where they begin and end, and their hashes.
 
-    With ``markers`` each newline gives ``EOS, BOS``; without, it is white space. Returns the number of ids and
-    the position of an offending ``<s>`` or ``</s>``, or -1.
+    A newline counts as a word that begins at -1. Returns how many there are and the position reached.
     """
     n = 0
-    i = 0
-    while i < len(data):
-        byte = data[i]
+    size = len(data)
+    while n < most and at < size:
+        byte = data[at]
         if is_space(byte):
-            i += 1
-            if byte == _NEWLINE and markers:
-                ids[n] = EOS
-                ids[n + 1] = BOS
-                n += 2
+            at += 1
+            if byte == _NEWLINE:
+                begins[n] = -1
+                n += 1
             continue
-        start = i
-        while i < len(data) and not is_space(data[i]):
-            i += 1
-        h = hash_bytes(data, start, i)
-        word = slots[2 * find_slot(slots, starts, arena, data, start, i, h) + 1]
-        if word < 0:
-            word = UNK
-        elif word in (BOS, EOS):
-            if skip:
-                continue
-            return n, start
-        ids[n] = word
+        begins[n] = at
+        h = _FNV_START
+        while True:
+            h = (h ^ np.uint64(byte)) * _FNV_PRIME
+            at += 1
+            if at == size:
+                break
+            byte = data[at]
+            if is_space(byte):
+                break
+        ends[n] = at
+        hashes[n] = _mixed(h)
         n += 1
-    return n, -1
+    return n, at
 
 
 @kernel
-def learn_block(slots, hashes, starts, arena, counts, sizes, data, begin, skip, markers, ids):
+def look_up(slots, starts, arena, data, begins, ends, hashes, n, newline, skip, ids, at):
+    """Write the ids of ``n`` words (from :func:`split_words`) to ``ids[at:]``; unknown words become ``UNK``.
+
+    ``newline`` is what a newline becomes: ``NOTHING``, ``END``, or ``END_AND_START``. Returns the end of the ids, and
+    the position of an offending ``<s>`` or ``</s>`` or -1. The memory of all words is asked for before the first is
+    looked at, so that they are fetched side by side.
+    """
+    mask = np.uint64(len(slots) // 2 - 1)
+    for k in range(n):
+        if begins[k] >= 0:
+            prefetch(slots, np.int64(hashes[k] & mask) * 8)
+    for k in range(n):
+        if begins[k] < 0:
+            if newline != NOTHING:
+                ids[at] = EOS
+                at += 1
+                if newline == END_AND_START:
+                    ids[at] = BOS
+                    at += 1
+            continue
+        word = slots[2 * find_slot(slots, starts, arena, data, begins[k], ends[k], hashes[k]) + 1]
+        if word < 0:
+            word = UNK
+        elif word == BOS or word == EOS:
+            if skip:
+                continue
+            return at, begins[k]
+        ids[at] = word
+        at += 1
+    return at, -1
+
+
+@kernel
+def encode_block(slots, starts, arena, data, newline, skip, ids):
+    """The ids of a whole text under a fixed vocabulary, and the position of an offending marker or -1."""
+    begins = np.empty(BATCH, np.int64)
+    ends = np.empty(BATCH, np.int64)
+    hashes = np.empty(BATCH, np.uint64)
+    n = 0
+    at = 0
+    bad = -1
+    while at < len(data) and bad < 0:
+        words, at = split_words(data, at, BATCH, begins, ends, hashes)
+        n, bad = look_up(slots, starts, arena, data, begins, ends, hashes, words, newline, skip, ids, n)
+    return n, bad
+
+
+@kernel
+def learn_block(slots, hashes, starts, arena, counts, sizes, data, at, newline, skip, ids):
     """As :func:`encode_block`, but unknown words are added and all are counted.
 
     ``sizes`` holds the number of words and is updated. Stops early when the table is too full: the caller enlarges it
     and goes on from where this stopped. Returns ids written, position reached, position of an offending marker or -1.
     """
+    begins = np.empty(BATCH, np.int64)
+    ends = np.empty(BATCH, np.int64)
+    hashed = np.empty(BATCH, np.uint64)
+    mask = np.uint64(len(slots) // 2 - 1)
     words = sizes[0]
-    limit = len(slots) // 4
+    limit = len(slots) // 4 - BATCH
     n = 0
-    i = begin
     bad = -1
-    while i < len(data) and words < limit:
-        byte = data[i]
-        if is_space(byte):
-            i += 1
-            if byte == _NEWLINE and markers:
-                ids[n] = EOS
-                ids[n + 1] = BOS
-                n += 2
-            continue
-        start = i
-        while i < len(data) and not is_space(data[i]):
-            i += 1
-        h = hash_bytes(data, start, i)
-        slot = find_slot(slots, starts, arena, data, start, i, h)
-        word = slots[2 * slot + 1]
-        if word < 0:
-            word = words
-            at = starts[word]
-            for j in range(i - start):
-                arena[at + j] = data[start + j]
-            starts[word + 1] = at + i - start
-            hashes[word] = h
-            slots[2 * slot] = np.int32(h >> np.uint64(32))
-            slots[2 * slot + 1] = word
-            words += 1
-        elif word in (BOS, EOS):
-            if skip:
+    while at < len(data) and words < limit and bad < 0:
+        batch, at = split_words(data, at, BATCH, begins, ends, hashed)
+        for k in range(batch):
+            prefetch(slots, np.int64(hashed[k] & mask) * 8)
+        for k in range(batch):
+            begin = begins[k]
+            if begin < 0:
+                if newline != NOTHING:
+                    ids[n] = EOS
+                    ids[n + 1] = BOS
+                    n += 2
                 continue
-            bad = start
-            break
-        counts[word] += 1
-        ids[n] = word
-        n += 1
+            length = ends[k] - begin
+            slot = find_slot(slots, starts, arena, data, begin, ends[k], hashed[k])
+            word = slots[2 * slot + 1]
+            if word < 0:
+                word = words
+                to = starts[word]
+                for j in range(length):
+                    arena[to + j] = data[begin + j]
+                starts[word + 1] = to + length
+                hashes[word] = hashed[k]
+                slots[2 * slot] = np.int32(hashed[k] >> np.uint64(32))
+                slots[2 * slot + 1] = word
+                words += 1
+            elif word == BOS or word == EOS:
+                if skip:
+                    continue
+                bad = begin
+                break
+            counts[word] += 1
+            ids[n] = word
+            n += 1
     sizes[0] = words
-    return n, i, bad
+    return n, at, bad
 
 
 @kernel

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from plre.errors import PlreWarning, TextError, UsageError
 from plre.progress import Progress
 from plre.text import _kernels as kernels
-from plre.text.sources import Block, Errors, Source, read_blocks, sized
-from plre.text.vocabulary import BOS, EOS, SPECIAL, UNK, Vocabulary, VocabularyBuilder, merge
+from plre.text.sources import Block, Errors, Source, raw_blocks, read_blocks, sized, valid
+from plre.text.vocabulary import BOS, END_AND_START, EOS, NOTHING, SPECIAL, UNK, Vocabulary, VocabularyBuilder, merge
 
+T = TypeVar("T")
 R = TypeVar("R")
 
 
@@ -33,6 +34,11 @@ class TextOptions:
     def __post_init__(self) -> None:
         if self.errors not in ("strict", "replace"):
             raise UsageError(f"errors must be 'strict' or 'replace', not {self.errors!r}")
+
+    @property
+    def newline(self) -> int:
+        """What a newline becomes."""
+        return END_AND_START if self.markers else NOTHING
 
 
 @dataclass(frozen=True)
@@ -76,19 +82,20 @@ def encode_text(
         builders.put(builder)
 
     def encode_one(block: Block) -> tuple[int, NDArray[np.int32]]:
+        block = valid(block, options.errors)
         if vocab is not None:
-            return 0, encode_block(vocab, block, options)
+            return 0, encode_block(vocab, block, options).copy()
         builder = builders.get()
         try:
-            ids, bad = builder.learn(block.data, skip_markers=options.skip_markers, markers=options.markers)
+            ids, bad = builder.learn(block.data, options.newline, skip_markers=options.skip_markers)
         finally:
             builders.put(builder)
-        _refuse_marker(block, bad)
+        refuse_marker(block, bad)
         return everyone.index(builder), ids.copy()
 
     pieces: list[tuple[int, NDArray[np.int32]]] = []
     with progress.stage("reading text", total, "B") as advance:
-        blocks = read_blocks(resolved, stream=not options.markers, errors=options.errors)
+        blocks = raw_blocks(resolved, stream=not options.markers)
         for block, piece in overlapped(encode_one, blocks, threads):
             pieces.append(piece)
             advance(block.read)
@@ -125,16 +132,16 @@ def describe(source: Source) -> str:
     return "the text"
 
 
-def overlapped(function: Callable[[Block], R], blocks: Iterator[Block], threads: int) -> Iterator[tuple[Block, R]]:
-    """Apply ``function`` to blocks on several threads while the next are being read; results in order."""
+def overlapped(function: Callable[[T], R], items: Iterator[T], threads: int) -> Iterator[tuple[T, R]]:
+    """Apply ``function`` to items on several threads while the next are being made; results in order."""
     if threads <= 1:
-        for block in blocks:
-            yield block, function(block)
+        for item in items:
+            yield item, function(item)
         return
     with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[tuple[Block, Future[R]]] = deque()
-        for block in blocks:
-            waiting.append((block, pool.submit(function, block)))
+        waiting: deque[tuple[T, Future[R]]] = deque()
+        for item in items:
+            waiting.append((item, pool.submit(function, item)))
             if len(waiting) > 2 * threads:
                 done, future = waiting.popleft()
                 yield done, future.result()
@@ -144,25 +151,20 @@ def overlapped(function: Callable[[Block], R], blocks: Iterator[Block], threads:
 
 def encode_block(vocab: Vocabulary, block: Block, options: TextOptions) -> NDArray[np.int32]:
     """The ids of one block under a fixed vocabulary; a sentence marker in the text is an error."""
-    ids, bad = vocab.encode(block.data, skip_markers=options.skip_markers, markers=options.markers)
-    _refuse_marker(block, bad)
+    ids, bad = vocab.encode(block.data, options.newline, skip_markers=options.skip_markers)
+    refuse_marker(block, bad)
     return ids
 
 
-def sentences(encoded: NDArray[np.int32], bos: bool = True) -> NDArray[np.int32]:
-    """Whole lines as ``<s> words </s>``. Newlines gave ``</s> <s>``: the first ``<s>`` is missing, the last too many.
-
-    Without ``bos`` each is ``words </s>``: since ``</s>`` is never a context, nothing reaches over it.
-    """
-    if not bos:
-        return encoded[encoded != BOS]
+def sentences(encoded: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Whole lines as ``<s> words </s>``. Newlines gave ``</s> <s>``: the first ``<s>`` is missing, the last too many."""
     ids = np.empty(len(encoded), np.int32)
     ids[:1] = BOS
     ids[1:] = encoded[:-1]
     return ids
 
 
-def _refuse_marker(block: Block, bad: int) -> None:
+def refuse_marker(block: Block, bad: int) -> None:
     if bad >= 0:
         word = block.data[bad : bad + 4].split()[0].decode()
         raise TextError(

@@ -105,18 +105,20 @@ def disk_size(paths: list[str]) -> int | None:
 
 
 def read_blocks(source: Source, *, stream: bool = False, errors: Errors = "strict") -> Iterator[Block]:
-    """Valid UTF-8 blocks of about 4 MB that end with a newline.
+    """Valid UTF-8 blocks of a text."""
+    return (valid(block, errors) for block in raw_blocks(source, stream=stream))
+
+
+def raw_blocks(source: Source, *, stream: bool = False) -> Iterator[Block]:
+    """Blocks of about 4 MB that end with a newline, not yet :func:`valid` (whoever works on them may check them).
 
     With ``stream`` a block may end at any white space, so that a file of one huge line needs no more memory.
     """
     expanded = expand(source)
     if isinstance(expanded, list):
         cuts = _SPACES if stream else b"\n"
-        blocks = chain.from_iterable(_file_blocks(path, cuts) for path in expanded)
-    else:
-        blocks = chain(_string_blocks(expanded))
-    for block in blocks:
-        yield _valid(block, errors)
+        return chain.from_iterable(_file_blocks(path, cuts) for path in expanded)
+    return _string_blocks(expanded)
 
 
 def _file_blocks(path: str, cuts: bytes) -> Iterator[Block]:
@@ -214,7 +216,7 @@ def _string_blocks(lines: Iterator[str]) -> Iterator[Block]:
         yield Block(b"\n".join((*parts, b"")), "<strings>", first, size)
 
 
-def _valid(block: Block, errors: Errors) -> Block:
+def valid(block: Block, errors: Errors) -> Block:
     """The block, checked: UTF-8 without NUL, or made so."""
     data = block.data
     nul = data.find(b"\0")

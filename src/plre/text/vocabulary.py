@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from plre.errors import TextError
 from plre.text import _kernels as kernels
-from plre.text._kernels import BOS, EOS, UNK
+from plre.text._kernels import _GOLDEN, BOS, END, END_AND_START, EOS, NOTHING, UNK
 
 SPECIAL = ("<unk>", "<s>", "</s>")
 
-__all__ = ["BOS", "EOS", "SPECIAL", "UNK", "Vocabulary"]
+__all__ = ["BOS", "END", "END_AND_START", "EOS", "NOTHING", "SPECIAL", "UNK", "Vocabulary"]
 
 
 class Vocabulary:
@@ -68,30 +68,34 @@ class Vocabulary:
         return self.arena[self.starts[index] : self.starts[index + 1]].tobytes().decode()
 
     def _find(self, word: str) -> int:
-        data = as_bytes_array(word.encode("utf-8", "surrogatepass"))
+        data = word.encode("utf-8", "surrogatepass")
         h = np.uint64(kernels.hash_bytes(data, 0, len(data)))  # a kernel's result reaches Python as a plain int
         slot = kernels.find_slot(self.slots, self.starts, self.arena, data, 0, len(data), h)
         return int(self.slots[2 * slot + 1])
 
-    def encode(self, data: bytes, *, skip_markers: bool = False, markers: bool = True) -> tuple[NDArray[np.int32], int]:
+    def encode(self, data: bytes, newline: int, *, skip_markers: bool = False) -> tuple[NDArray[np.int32], int]:
         """The ids of all words in ``data`` and the byte position of a stray ``<s>`` or ``</s>``, or -1.
 
-        With ``markers``, each newline gives the two ids ``</s> <s>``.
+        ``newline`` says what a newline becomes: ``NOTHING``, ``END`` (``</s>``) or ``END_AND_START`` (``</s> <s>``).
         """
-        block = as_bytes_array(data)
-        ids = np.empty(2 * len(block) + 2, np.int32)
-        n, bad = kernels.encode_block(self.slots, self.starts, self.arena, block, skip_markers, markers, ids)
+        ids = np.empty(2 * len(data) + 2, np.int32)  # only what is written takes memory
+        n, bad = kernels.encode_block(self.slots, self.starts, self.arena, data, newline, skip_markers, ids)
         return ids[:n], bad
-
-
-def as_bytes_array(data: bytes) -> NDArray[np.uint8]:
-    """The bytes as a writable array: numba would compile every kernel a second time for a read-only one."""
-    return np.frombuffer(bytearray(data), np.uint8)
 
 
 def table_size(words: int) -> int:
     """Slots of a hash table for this many words: a power of two, at least half of it free."""
     return 1 << max(3, (2 * words - 1).bit_length())
+
+
+def scrambling(words: int) -> tuple[int, int, int]:
+    """How words are sorted within a context: by ``id * multiplier``, in so many bits; also the inverse multiplier.
+
+    This spreads ids evenly over all numbers of those bits, so that where one stands can be guessed (Fibonacci hashing).
+    """
+    bits = max(1, (words - 1).bit_length())
+    multiplier = _GOLDEN >> (32 - bits) | 1
+    return multiplier, pow(multiplier, -1, 1 << bits), bits
 
 
 def resize(array: NDArray[Any], size: int) -> NDArray[Any]:
@@ -119,21 +123,20 @@ class VocabularyBuilder:
     def __len__(self) -> int:
         return int(self.sizes[0])
 
-    def learn(self, data: bytes, *, skip_markers: bool, markers: bool) -> tuple[NDArray[np.int32], int]:
+    def learn(self, data: bytes, newline: int, *, skip_markers: bool) -> tuple[NDArray[np.int32], int]:
         """As :meth:`Vocabulary.encode`, with this builder's own ids, adding and counting the words."""
-        block = as_bytes_array(data)
-        ids = np.empty(2 * len(block) + 2, np.int32)
+        ids = np.empty(2 * len(data) + 2, np.int32)  # only what is written takes memory
         used = int(self.starts[len(self)])
-        if used + len(block) > len(self.arena):
-            self.arena = resize(self.arena, 2 * (used + len(block)))
+        if used + len(data) > len(self.arena):
+            self.arena = resize(self.arena, 2 * (used + len(data)))
         n = at = 0
         while True:
             written, at, bad = kernels.learn_block(
                 self.slots, self.hashes, self.starts, self.arena, self.counts, self.sizes,
-                block, at, skip_markers, markers, ids[n:],
+                data, at, newline, skip_markers, ids[n:],
             )  # fmt: skip
             n += written
-            if bad >= 0 or at == len(block):
+            if bad >= 0 or at == len(data):
                 return ids[:n], bad
             self._grow()
 

@@ -1,0 +1,194 @@
+"""Long arrays in memory while there is room, and on disk when there is not.
+
+A :class:`Scratch` knows how much memory its arrays may take in all, and where its files go. Those have no name, so the
+system removes them when the process ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre.errors import PlreError, UsageError
+
+#: The same things can be asked of both: ``len``, and slices, which are arrays.
+Column = Any
+
+
+class Scratch:
+    """Room for arrays: up to ``memory`` bytes (no limit if None), then files in the folder ``tmp``."""
+
+    def __init__(self, memory: int | None = None, tmp: str | None = None) -> None:
+        self.memory = memory
+        self.folder = tmp or tempfile.gettempdir()
+        self.held = 0
+        self._lock = threading.Lock()
+        if tmp is not None and not os.path.isdir(tmp):
+            raise UsageError(f"{tmp}: is not a directory; --tmp names the one for temporary files")
+
+    def hold(self, array: NDArray[Any]) -> bool:
+        """Whether there is room for an array; if so, it counts until nobody has it any more."""
+        with self._lock:
+            if self.memory is not None and self.held + array.nbytes > self.memory:
+                return False
+            self.held += array.nbytes
+        weakref.finalize(array, self._release, array.nbytes)
+        return True
+
+    def _release(self, size: int) -> None:
+        with self._lock:
+            self.held -= size
+
+    def file(self) -> _File:
+        """A new file without a name."""
+        return _File(self.folder)
+
+
+class _File:
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        try:
+            self.file: IO[bytes] = tempfile.TemporaryFile(dir=folder, prefix="plre-", buffering=0)
+        except OSError as error:
+            raise PlreError(
+                f"{folder}: no temporary file can be made there ({error.strerror}); choose another folder with --tmp"
+            ) from None
+        self.size = 0
+
+    def write(self, array: NDArray[Any], at: int | None = None) -> int:
+        """Write an array to a place, or to the end; gives the place."""
+        place = self.size if at is None else at
+        data = memoryview(np.ascontiguousarray(array).view(np.uint8).data)
+        done = 0
+        while done < len(data):
+            try:
+                done += os.pwrite(self.file.fileno(), data[done:], place + done)
+            except OSError as error:
+                raise PlreError(
+                    f"{self.folder}: temporary data could not be written ({error.strerror}); "
+                    "make room there, choose another folder with --tmp, or allow more --memory"
+                ) from None
+        self.size = max(self.size, place + len(data))
+        return place
+
+    def read(self, dtype: np.dtype[Any], at: int, count: int) -> NDArray[Any]:
+        """``count`` numbers from a place on."""
+        array = np.empty(count, dtype)
+        data = memoryview(array.view(np.uint8).data)
+        done = 0
+        while done < len(data):
+            more = os.preadv(self.file.fileno(), [data[done:]], at + done)
+            if more <= 0:
+                raise PlreError(f"{self.folder}: temporary data is missing")
+            done += more
+        return array
+
+
+class Stored:
+    """An array in a file. A slice of it is read when it is asked for."""
+
+    def __init__(self, file: _File, dtype: np.dtype[Any], size: int) -> None:
+        self.file = file
+        self.dtype = dtype
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, part: slice) -> NDArray[Any]:
+        start, stop, step = part.indices(self.size)
+        if step != 1:
+            raise IndexError("only whole ranges can be read")
+        return self.file.read(self.dtype, start * self.dtype.itemsize, max(0, stop - start))
+
+
+class Growing:
+    """A column that is made from its beginning to its end."""
+
+    def __init__(self, scratch: Scratch, dtype: Any) -> None:
+        self.scratch = scratch
+        self.dtype = np.dtype(dtype)
+        self.size = 0
+        self._pieces: list[NDArray[Any]] = []
+        self._file: _File | None = None
+
+    def append(self, array: NDArray[Any]) -> None:
+        """Put an array at the end; it must not be changed any more."""
+        array = np.ascontiguousarray(array, self.dtype)
+        self.size += len(array)
+        if self._file is None:
+            if self.scratch.hold(array):
+                self._pieces.append(array)
+                return
+            self._file = self.scratch.file()
+            for piece in self._pieces:
+                self._file.write(piece)
+            self._pieces.clear()
+        self._file.write(array)
+
+    def finish(self) -> Column:
+        """The whole column: an array, or a :class:`Stored` one."""
+        if self._file is not None:
+            return Stored(self._file, self.dtype, self.size)
+        if len(self._pieces) == 1:
+            return self._pieces[0]
+        whole = np.empty(self.size, self.dtype)
+        at = 0
+        for piece in self._pieces:
+            whole[at : at + len(piece)] = piece
+            at += len(piece)
+        self._pieces.clear()
+        self.scratch.hold(whole)
+        return whole
+
+
+class Runs:
+    """Many arrays of one type, each in memory or on disk; parts of them can be read and written."""
+
+    def __init__(self, scratch: Scratch, dtype: Any) -> None:
+        self.scratch = scratch
+        self.dtype = np.dtype(dtype)
+        self._runs: list[NDArray[Any] | tuple[int, int]] = []
+        self._file: _File | None = None
+
+    def append(self, array: NDArray[Any]) -> None:
+        """One more array."""
+        if self.scratch.hold(array):
+            self._runs.append(array)
+            return
+        self._file = self._file or self.scratch.file()
+        self._runs.append((self._file.write(array), len(array)))
+
+    def read(self, run: int, start: int, stop: int) -> NDArray[Any]:
+        """A part of an array."""
+        where = self._runs[run]
+        if isinstance(where, tuple):
+            assert self._file is not None
+            return self._file.read(self.dtype, where[0] + start * self.dtype.itemsize, stop - start)
+        return where[start:stop]
+
+    def write(self, run: int, start: int, values: NDArray[Any]) -> None:
+        """Change a part of an array."""
+        where = self._runs[run]
+        if isinstance(where, tuple):
+            assert self._file is not None
+            self._file.write(values, where[0] + start * self.dtype.itemsize)
+        else:
+            where[start : start + len(values)] = values
+
+    def gather(self, parts: list[tuple[int, int]]) -> NDArray[Any]:
+        """Part ``parts[i]`` of each array i, end to end."""
+        pieces = [self.read(i, start, stop) for i, (start, stop) in enumerate(parts) if stop > start]
+        return np.concatenate(pieces) if pieces else np.empty(0, self.dtype)
+
+
+def slices(size: int, step: int) -> Iterator[slice]:
+    """Consecutive slices of at most ``step``."""
+    return (slice(start, min(start + step, size)) for start in range(0, size, step))
