@@ -37,6 +37,29 @@ load32 = _load(32, types.int32)
 
 
 @intrinsic  # type: ignore[misc]
+def get(typing_context: Any, array: Any, at: Any) -> Any:
+    """``array[at]`` for an index that is not negative: numba would look whether it counts from the end."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=arguments[0]).data
+        return context.unpack_value(builder, signature.return_type, builder.gep(data, [arguments[1]]))
+
+    return array.dtype(array, types.int64), generate
+
+
+@intrinsic  # type: ignore[misc]
+def put(typing_context: Any, array: Any, at: Any, value: Any) -> Any:
+    """``array[at] = value`` for an index that is not negative."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=arguments[0]).data
+        context.pack_value(builder, signature.args[2], arguments[2], builder.gep(data, [arguments[1]]))
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, array.dtype), generate
+
+
+@intrinsic  # type: ignore[misc]
 def prefetch(typing_context: Any, array: Any, at: Any) -> Any:
     """Begin to fetch the cache line of byte ``at``, so that it is there when it is read a little later."""
 

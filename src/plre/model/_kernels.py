@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from plre._jit import fast_kernel, kernel
-from plre._memory import as_float, load32, load64, prefetch
+from plre._memory import as_float, get, load32, load64, prefetch, put
 from plre.model.layout import (
     BACKOFF,
     BACKOFF_BASE,
@@ -80,9 +80,7 @@ def bits_at(mem, base, bit, bits):
 @kernel
 def decode(code, base, step):
     """The number that a code stands for."""
-    if code == 0:
-        return 0.0
-    return np.float64(as_float(np.int32(base + code * step)))
+    return np.float64(as_float(np.int32(base + code * step if code != 0 else 0)))
 
 
 @kernel
@@ -148,43 +146,74 @@ def find(mem, n, h, w):
 
 
 @kernel
-def find_grams(mem, ids, grams, lows, highs, first, last):
+def find_grams(mem, ids, grams, work, first, last):
     """``grams[n - 1, i]`` becomes the n-gram that ends at position i, or -1, for positions ``first`` to ``last``.
 
     Nothing reaches back over ``<s>``, and an n-gram can only be there if its suffix is. Position ``first - 1`` is known.
+    The searches of a block go on in lockstep: each round makes one guess for every position that is still open, without
+    a branch that depends on its outcome, and asks for the memory of the next guess.
     """
     order = entry(mem, 1, ORDER)
     word_bits = entry(mem, 1, WORD_BITS)
     base = entry(mem, 1, GRAMS)
     stride = entry(mem, 1, STRIDE)
+    lows, highs, counts, guesses, keys, todo = work[0], work[1], work[2], work[3], work[4], work[5]
     for i in range(first, last):
-        grams[0, i] = ids[i]
-        prefetch(mem, base + ((ids[i] * stride) >> 3))
+        w = np.int64(ids[i])
+        grams[0, i] = w
+        prefetch(mem, base + ((w * stride) >> 3))
     for n in range(2, order + 1):
         at = entry(mem, n - 1, CHILDREN)
         bits = entry(mem, n - 1, CHILDREN_BITS)
         below, below_stride = base, stride
         base = entry(mem, n, GRAMS)
         stride = entry(mem, n, STRIDE)
-        for i in range(first, last):
-            low = np.int64(0)
-            high = np.int64(0)
-            if i > 0 and grams[n - 2, i] >= 0 and ids[i] != BOS:
-                h = np.int64(grams[n - 2, i - 1])
-                if h >= 0:
-                    low = bits_at(mem, below, h * below_stride + at, bits)
-                    high = bits_at(mem, below, (h + 1) * below_stride + at, bits)
-                    guess = low + ((scramble(np.int64(ids[i]), word_bits) * (high - low)) >> word_bits)
-                    prefetch(mem, base + ((guess * stride) >> 3))
-            lows[i] = low
-            highs[i] = high
-        for i in range(first, last):
-            found = np.int64(-1)
-            if lows[i] < highs[i]:
-                found = search(mem, base, stride, word_bits, lows[i], highs[i], np.int64(ids[i]))
-                if found >= 0 and n < order:
-                    prefetch(mem, base + (((found + 1) * stride + 63) >> 3))
-            grams[n - 1, i] = found
+        shorter_grams = grams[n - 2]
+        own = grams[n - 1]
+        own[first] = -1
+        left = np.int64(0)
+        for i in range(max(first, 1), last):
+            own[i] = -1
+            w = np.int64(ids[i])
+            h = np.int64(shorter_grams[i - 1])
+            possible = (h >= 0) & (shorter_grams[i] >= 0) & (w != BOS)
+            h = h if possible else np.int64(0)
+            low = bits_at(mem, below, h * below_stride + at, bits)
+            high = bits_at(mem, below, (h + 1) * below_stride + at, bits)
+            key = scramble(w, word_bits)
+            guess = low + ((key * (high - low)) >> word_bits)
+            prefetch(mem, base + ((guess * stride) >> 3))
+            put(lows, left, low)
+            put(highs, left, high)
+            put(counts, left, high - low)
+            put(guesses, left, guess)
+            put(keys, left, key)
+            put(todo, left, i)
+            left += np.int64(possible & (high > low))
+        while left > 0:
+            still_open = left
+            left = np.int64(0)
+            for k in range(still_open):
+                guess = get(guesses, k)
+                key = get(keys, k)
+                count = get(counts, k)
+                i = get(todo, k)
+                off = key - scramble(bits_at(mem, base, guess * stride, word_bits), word_bits)
+                put(own, i, np.int32(guess if off == 0 else -1))
+                step = (off * count) >> word_bits
+                low = get(lows, k)
+                high = get(highs, k)
+                low = guess + 1 if off > 0 else low
+                high = high if off > 0 else guess
+                guess = max(min(guess + step + np.int64(off > 0), high - 1), low)
+                prefetch(mem, base + ((guess * stride) >> 3))
+                put(lows, left, low)
+                put(highs, left, high)
+                put(counts, left, count)
+                put(guesses, left, guess)
+                put(keys, left, key)
+                put(todo, left, i)
+                left += np.int64((off != 0) & (low < high))
 
 
 # --- probabilities ---------------------------------------------------------------------------------------------------
@@ -233,14 +262,18 @@ def coded_dot(mem, n, a, b, rank, size):
 
 
 @kernel
+def rows_of(mem, n, m, h, row):
+    """The rank of slice ``m``, and where in the factors of order n the ``row`` = (m, w) and the context ``h`` are."""
+    rank = np.int64(load32(mem, entry(mem, n, RANK) + 4 * m))
+    first = child_start(mem, n - 2, m) if n > 2 else np.int64(0)
+    left = np.int64(load32(mem, entry(mem, n, LEFT_START) + 4 * m)) + (row - first) * rank
+    return rank, left, np.int64(load32(mem, entry(mem, n, RIGHT_START) + 4 * h))
+
+
+@kernel
 def low_rank(mem, n, m, h, row):
     """The low rank layers of order n for an unseen n-gram: slice ``m``, context ``h``, and ``row`` = (m, w)."""
-    rank = np.int64(load32(mem, entry(mem, n, RANK) + 4 * m))
-    first = np.int64(0)
-    if n > 2:
-        first = child_start(mem, n - 2, m)
-    left = np.int64(load32(mem, entry(mem, n, LEFT_START) + 4 * m)) + (row - first) * rank
-    right = np.int64(load32(mem, entry(mem, n, RIGHT_START) + 4 * h))
+    rank, left, right = rows_of(mem, n, m, h, row)
     if entry(mem, 1, BITS) != 32:
         return coded_dot(mem, n, left, right, rank, entry(mem, 1, BITS) >> 3)
     floats = mem.view(np.float32)
@@ -248,64 +281,69 @@ def low_rank(mem, n, m, h, row):
 
 
 @kernel
-def ask_for_factors(mem, grams, first, last):
-    """Prefetch what :func:`low_rank` will read for positions ``first`` to ``last``."""
-    order = entry(mem, 1, ORDER)
+def add_low_rank(mem, n, grams, first, last, todo, probs):
+    """Add the low rank layers of order n where they count: for an unseen n-gram whose context and suffix were seen."""
+    left = 0
+    for i in range(max(first, 1), last):
+        h = grams[n - 2, i - 1]
+        todo[left] = i
+        left += grams[n - 1, i] < 0 and h >= 0 and grams[n - 2, i] >= 0 and probs[i] < 1.0
     size = entry(mem, 1, BITS) >> 3
-    for stage in range(2):
-        for i in range(max(first, 1), last):
-            n = 2
-            while n <= order and grams[n - 1, i] >= 0:
-                n += 1
-            if n > order or grams[n - 2, i - 1] < 0 or entry(mem, n, RANK) < 0:
-                continue
-            h = np.int64(grams[n - 2, i - 1])
-            m = np.int64(grams[n - 3, i - 1]) if n > 2 else np.int64(0)
-            if stage == 0:
-                prefetch(mem, entry(mem, n, RIGHT_START) + 4 * h)
-                prefetch(mem, entry(mem, n, LEFT_START) + 4 * m)
-                prefetch(mem, entry(mem, n, RANK) + 4 * m)
-            else:
-                rank = np.int64(load32(mem, entry(mem, n, RANK) + 4 * m))
-                first_row = child_start(mem, n - 2, m) if n > 2 else np.int64(0)
-                row = np.int64(grams[n - 2, i]) - first_row
-                left = np.int64(load32(mem, entry(mem, n, LEFT_START) + 4 * m)) + row * rank
-                right = np.int64(load32(mem, entry(mem, n, RIGHT_START) + 4 * h))
-                for k in range(0, rank * size, 64):
-                    prefetch(mem, entry(mem, n, LEFT) + left * size + k)
-                    prefetch(mem, entry(mem, n, RIGHT) + right * size + k)
+    for k in range(left):
+        h = np.int64(grams[n - 2, todo[k] - 1])
+        m = np.int64(grams[n - 3, todo[k] - 1]) if n > 2 else np.int64(0)
+        prefetch(mem, entry(mem, n, RIGHT_START) + 4 * h)
+        prefetch(mem, entry(mem, n, LEFT_START) + 4 * m)
+        prefetch(mem, entry(mem, n, RANK) + 4 * m)
+    for k in range(left):
+        i = todo[k]
+        h = np.int64(grams[n - 2, i - 1])
+        m = np.int64(grams[n - 3, i - 1]) if n > 2 else np.int64(0)
+        rank, a, b = rows_of(mem, n, m, h, np.int64(grams[n - 2, i]))
+        for byte in range(0, rank * size, 64):
+            prefetch(mem, entry(mem, n, LEFT) + a * size + byte)
+            prefetch(mem, entry(mem, n, RIGHT) + b * size + byte)
+    for k in range(left):
+        i = todo[k]
+        m = np.int64(grams[n - 3, i - 1]) if n > 2 else np.int64(0)
+        probs[i] += low_rank(mem, n, m, np.int64(grams[n - 2, i - 1]), np.int64(grams[n - 2, i]))
 
 
 @kernel
-def combine(mem, ids, grams, first, last, probs, matched):
-    """The probability of every position given what is before it, and the order of the longest n-gram found there."""
+def combine(mem, ids, grams, work, first, last, probs, matched):
+    """The probability of every position given what is before it, and the order of the longest n-gram found there.
+
+    Order by order, from the lowest up, and without branches that depend on what was found.
+    """
     order = entry(mem, 1, ORDER)
-    layers = False
+    bits = entry(mem, 1, BITS)
+    base, stride = entry(mem, 1, GRAMS), entry(mem, 1, STRIDE)
+    at, low, step = entry(mem, 1, PROB), entry(mem, 1, PROB_BASE), entry(mem, 1, PROB_STEP)
+    for i in range(first, last):
+        probs[i] = decode(bits_at(mem, base, ids[i] * stride + at, bits), low, step)
+        matched[i] = 1
     for n in range(2, order + 1):
-        layers |= entry(mem, n, RANK) >= 0
-    if layers:
-        ask_for_factors(mem, grams, first, last)
+        below, below_stride = base, stride
+        below_at = entry(mem, n - 1, BACKOFF)
+        below_low, below_step = entry(mem, n - 1, BACKOFF_BASE), entry(mem, n - 1, BACKOFF_STEP)
+        base, stride = entry(mem, n, GRAMS), entry(mem, n, STRIDE)
+        at, low, step = entry(mem, n, PROB), entry(mem, n, PROB_BASE), entry(mem, n, PROB_STEP)
+        for i in range(max(first, 1), last):
+            gram = np.int64(grams[n - 1, i])
+            h = np.int64(grams[n - 2, i - 1])
+            seen = gram >= 0
+            place = base if seen else below
+            bit = gram * stride + at if seen else max(h, 0) * below_stride + below_at
+            value = decode(bits_at(mem, place, bit, bits), low if seen else below_low, step if seen else below_step)
+            backed_off = probs[i] * value if h >= 0 else probs[i]
+            probs[i] = value if seen else backed_off
+            matched[i] += seen
+        if entry(mem, n, RANK) >= 0:
+            add_low_rank(mem, n, grams, first, last, work[5], probs)
     for i in range(first, last):
         if ids[i] == BOS:
             probs[i] = 1.0
             matched[i] = 0
-            continue
-        n = 1
-        while n < order and grams[n, i] >= 0:
-            n += 1
-        matched[i] = n
-        row = np.int64(grams[n - 1, i])
-        p = prob_of(mem, n, row)
-        while n < order and i > 0 and grams[n - 1, i - 1] >= 0:
-            h = np.int64(grams[n - 1, i - 1])
-            p *= backoff_of(mem, n, h)
-            n += 1
-            if row >= 0:
-                if layers and entry(mem, n, RANK) >= 0:
-                    m = np.int64(grams[n - 3, i - 1]) if n > 2 else np.int64(0)
-                    p += low_rank(mem, n, m, h, row)
-                row = -1
-        probs[i] = p
 
 
 @kernel
@@ -313,16 +351,14 @@ def score_ids(mem, ids, probs, matched):
     """The probability of every position of a text that is already encoded."""
     order = entry(mem, 1, ORDER)
     grams = np.empty((order, _BLOCK + 1), np.int32)
-    lows = np.empty(_BLOCK + 1, np.int64)
-    highs = np.empty(_BLOCK + 1, np.int64)
-    grams[:, 0] = -1
+    work = np.empty((6, _BLOCK + 2), np.int64)
     for start in range(0, len(ids), _BLOCK):
         stop = min(start + _BLOCK, len(ids))
         # Column 0 is the position before this block, if there is one.
         one = 1 if start > 0 else 0
         some = ids[start - one : stop]
-        find_grams(mem, some, grams, lows, highs, one, len(some))
-        combine(mem, some, grams, one, len(some), probs[start - one : stop], matched[start - one : stop])
+        find_grams(mem, some, grams, work, one, len(some))
+        combine(mem, some, grams, work, one, len(some), probs[start - one : stop], matched[start - one : stop])
         for n in range(order):
             grams[n, 0] = grams[n, len(some) - 1]
 
@@ -334,7 +370,7 @@ def spread(mem, ids, probs):
     word_bits = entry(mem, 1, WORD_BITS)
     last = len(ids) - 1
     grams = np.empty((order, len(ids)), np.int32)
-    find_grams(mem, ids, grams, np.empty(len(ids), np.int64), np.empty(len(ids), np.int64), 0, len(ids))
+    find_grams(mem, ids, grams, np.empty((6, len(ids) + 1), np.int64), 0, len(ids))
     for w in range(len(probs)):
         probs[w] = prob_of(mem, 1, w)
     for n in range(2, order + 1):
@@ -455,8 +491,7 @@ def score_text(mem, data, newline, skip, eos, counts, sums, hits, lines):
     hashes = np.empty(BATCH, np.uint64)
     ids = np.empty(_BLOCK + 2, np.int32)
     grams = np.empty((order, _BLOCK + 2), np.int32)
-    lows = np.empty(_BLOCK + 2, np.int64)
-    highs = np.empty(_BLOCK + 2, np.int64)
+    work = np.empty((6, _BLOCK + 2), np.int64)
     probs = np.empty(_BLOCK + 2, np.float64)
     matched = np.empty(_BLOCK + 2, np.int8)
     product = np.ones(3)
@@ -472,8 +507,8 @@ def score_text(mem, data, newline, skip, eos, counts, sums, hits, lines):
         last, bad = look_up(slots, starts, letters, data, begins, ends, hashes, words, newline, skip, ids, 1)
         if bad >= 0:
             return line, bad
-        find_grams(mem, ids, grams, lows, highs, 1, last)
-        combine(mem, ids, grams, 1, last, probs, matched)
+        find_grams(mem, ids, grams, work, 1, last)
+        combine(mem, ids, grams, work, 1, last, probs, matched)
         for i in range(1, last):
             w = ids[i]
             if w == BOS:

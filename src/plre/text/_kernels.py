@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import kernel
-from plre._memory import prefetch
+from plre._memory import load64, prefetch
 
 UNK, BOS, EOS = 0, 1, 2
 
@@ -52,6 +52,18 @@ def hash_bytes(data, start, stop):
 
 
 @kernel
+def same_bytes(a, at, b, start, length):
+    """Whether ``length`` bytes of ``a`` from ``at`` on and of ``b`` from ``start`` on are the same."""
+    if length <= 8 and at + 8 <= len(a) and start + 8 <= len(b):
+        # All at once: shift out what does not belong to the word.
+        return ((load64(a, at) ^ load64(b, start)) << np.uint64(64 - 8 * length)) == 0
+    for i in range(length):
+        if a[at + i] != b[start + i]:
+            return False
+    return True
+
+
+@kernel
 def find_slot(slots, starts, arena, data, start, stop, h):
     """The slot of the word ``data[start:stop]``, or the free slot where it would go."""
     mask = np.uint64(len(slots) // 2 - 1)
@@ -62,13 +74,7 @@ def find_slot(slots, starts, arena, data, start, stop, h):
         if word < 0:
             return slot
         if slots[2 * slot] == tag and starts[word + 1] - starts[word] == stop - start:
-            at = starts[word]
-            same = True
-            for i in range(stop - start):
-                if arena[at + i] != data[start + i]:
-                    same = False
-                    break
-            if same:
+            if same_bytes(arena, starts[word], data, start, stop - start):
                 return slot
         slot = np.int64(np.uint64(slot + 1) & mask)
 
