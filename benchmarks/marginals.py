@@ -8,7 +8,7 @@ import plre
 from benchmarks.common import part, table
 from plre._jit import cpu_count, parallel
 from plre.counts.local import count_ngrams
-from plre.model.scoring import probabilities
+from plre.model.scoring import score_ids
 from plre.text.encode import encode_text
 from plre.text.vocabulary import BOS, EOS
 
@@ -38,7 +38,7 @@ def run() -> str:
         def off(w: int, lm: plre.LanguageModel = lm, at_start: np.ndarray = at_start) -> float:
             asked = contexts.copy()
             asked[:, 2] = w
-            probs = probabilities(lm, asked.ravel()).probs[2::3]
+            probs = score_ids(lm, asked.ravel()).probs[2::3]
             return float(abs((weights @ probs + events[EOS] * at_start[w]) / events[w] - 1))
 
         differences = [np.array(parallel(off, words.tolist(), cpu_count())) for words in chosen]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import plre
-from plre.model.scoring import probabilities
+from plre.model.scoring import score_ids
 from tests.conftest import zipf_text
 
 
@@ -62,7 +62,7 @@ def test_error_on_text_with_sentences(text: list[str]) -> None:
 def test_probabilities_of_events_are_those_of_the_distribution(text: list[str]) -> None:
     lm = plre.train(text, order=3, min_count=1)
     ids = np.array([1, *(lm.vocab[w] for w in text[0].split()), 2], np.int32)
-    scored = probabilities(lm, ids)
+    scored = score_ids(lm, ids)
     for i in range(1, len(ids)):
         context = [lm.vocab.word(int(w)) for w in ids[:i]]
         assert scored.probs[i] == pytest.approx(lm.distribution(context)[ids[i]], rel=1e-6)

@@ -19,7 +19,7 @@ def write_arpa(lm: plre.LanguageModel, path: Path) -> None:
     backoffs = {}
     for n in range(1, lm.order):
         grams = [gram for gram, _ in lm.ngrams(n)] if n > 1 else [(word,) for word in lm.vocab]
-        backoffs[n] = dict(zip(grams, lm.tensors[f"order{n}.backoff"].tolist(), strict=True))
+        backoffs[n] = dict(zip(grams, lm.column(n, "backoff").tolist(), strict=True))
     with path.open("w") as out:
         out.write("\\data\\\n")
         for n, size in enumerate(lm.info()["ngrams"], 1):

@@ -111,8 +111,11 @@ def test_odd_questions(lm: plre.LanguageModel) -> None:
         lm.score_lines("w1 w2")
     with pytest.raises(UsageError, match="one string"):
         lm.score(["w1", "w2"])  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="another model"):
-        lm.advance(plre.State((2**30,)), "w1")
+    for state in (2**30, -1):
+        with pytest.raises(UsageError, match="not a state of this model"):
+            lm.advance(state, "w1")
+        with pytest.raises(UsageError, match="not a state of this model"):
+            lm.context(state)
 
 
 @pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
@@ -131,7 +134,9 @@ def test_equal_states_have_equal_futures(text: list[str], other_text: list[str])
         for word in line.split():
             _, state = lm.advance(state, word)
             history.append(word)
-            shorter += len(state) < min(len(history), lm.order - 1)
+            known = lm.context(state)
+            assert [w if w in lm else "<unk>" for w in history[len(history) - len(known) :]] == known
+            shorter += len(known) < min(len(history), lm.order - 1)
             other = reached.setdefault(state, list(history))
             np.testing.assert_array_equal(lm.distribution(history), lm.distribution(other))
     assert shorter > 100

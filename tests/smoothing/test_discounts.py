@@ -25,17 +25,16 @@ def test_good_turing_by_hand() -> None:
 
 @pytest.mark.parametrize("n", [(0, 0, 0, 0), (5, 0, 0, 0), (0, 5, 1, 1), (5, 5, 0, 1), (5, 5, 50, 900)])
 def test_what_makes_no_sense_falls_back_with_one_warning(n: tuple[int, ...]) -> None:
-    counts = np.repeat([1, 2, 3, 4], n).astype(np.int32)
     with pytest.warns(PlreWarning, match="order 1, 2; using the fixed values 0.5/1/1.5") as caught:
-        assert estimate([counts, counts], ["mkn", "mkn"]) == [FALLBACK["mkn"]] * 2
+        assert estimate([n, n], ["mkn", "mkn"]) == [FALLBACK["mkn"]] * 2
     assert len(caught) == 1
 
 
 def test_sound_counts_do_not_warn() -> None:
-    counts = np.repeat([1, 2, 3, 4], [100, 40, 20, 10]).astype(np.int32)
+    counts = np.repeat([1, 2, 3, 4, 5], [100, 40, 20, 10, 7]).astype(np.int32)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        estimate([counts], ["mkn"])
+        estimate([counts_of_counts(counts)], ["mkn"])
 
 
 def test_discounts_as_functions() -> None:

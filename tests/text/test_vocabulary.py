@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from plre.errors import TextError
 from plre.text.encode import TextOptions, encode_text, read_vocabulary
-from plre.text.vocabulary import BOS, EOS, UNK, Vocabulary, VocabularyBuilder, merge
+from plre.text.vocabulary import END_AND_START, BOS, EOS, UNK, Vocabulary, VocabularyBuilder, merge
 
 words = st.text(alphabet=st.sampled_from("ab\u00a0\u0085é語\x1c"), min_size=1, max_size=4)
 lines = st.lists(words, max_size=8).map(" ".join)
@@ -84,7 +84,7 @@ def test_lookup() -> None:
 def test_sharing_out_changes_nothing(text: list[str], builders: int) -> None:
     everyone = [VocabularyBuilder() for _ in range(builders)]
     for i, line in enumerate(text):
-        everyone[i % builders].learn(line.encode() + b"\n", skip_markers=False, markers=True)
+        everyone[i % builders].learn(line.encode() + b"\n", END_AND_START, skip_markers=False)
     vocab, numbers = merge(everyone, 2)
     alone = encode_text(text, min_count=2)
     assert list(vocab) == list(alone.vocab)

@@ -476,6 +476,36 @@ def vocabulary_of(mem):
 
 
 @kernel
+def kind_of(w):
+    """What a position counts as: 0 a known word, 1 an unknown word, 2 the end of a sentence."""
+    return np.int64(w == UNK) + 2 * np.int64(w == EOS)
+
+
+@kernel
+def add_log(products, sums, k, p):
+    """Add log10 p to ``sums[k]``, but not at once: logarithms are dear, so products are kept while they are not tiny."""
+    product = products[k] * p
+    if product < _SMALL:
+        sums[k] += math.log10(product)
+        product = 1.0
+    products[k] = product
+
+
+@kernel
+def tally(ids, probs, matched, first, counts, sums, hits):
+    """Add up from position ``first``: known words, unknown words, sentence ends; their log10 P; hits by order."""
+    products = np.ones(3)
+    for i in range(first, len(ids)):
+        if ids[i] != BOS:
+            kind = kind_of(ids[i])
+            counts[kind] += 1
+            hits[matched[i] - 1] += 1
+            add_log(products, sums, kind, probs[i])
+    for kind in range(3):
+        sums[kind] += math.log10(products[kind])
+
+
+@kernel
 def score_text(mem, data, newline, skip, eos, counts, sums, hits, lines):
     """Score a text of whole lines; add it up, and write the log10 probability of each line to ``lines`` if it has room.
 
@@ -494,10 +524,9 @@ def score_text(mem, data, newline, skip, eos, counts, sums, hits, lines):
     work = np.empty((6, _BLOCK + 2), np.int64)
     probs = np.empty(_BLOCK + 2, np.float64)
     matched = np.empty(_BLOCK + 2, np.int8)
-    product = np.ones(3)
-    line_sum = 0.0
-    line_product = 1.0
+    products = np.ones(4)  # of the three kinds of positions, and of this line
     line = 0
+    so_far = np.zeros(1)
     ids[0] = BOS if newline == END_AND_START else EOS
     grams[:, 0] = -1
     grams[0, 0] = ids[0]
@@ -513,52 +542,24 @@ def score_text(mem, data, newline, skip, eos, counts, sums, hits, lines):
             w = ids[i]
             if w == BOS:
                 continue
-            p = probs[i]
-            kind = 0
-            if w == UNK:
-                kind = 1
-            elif w == EOS:
-                kind = 2
+            kind = kind_of(w)
             counts[kind] += 1
             hits[matched[i] - 1] += 1
-            product[kind] *= p
-            if product[kind] < _SMALL:
-                sums[kind] += math.log10(product[kind])
-                product[kind] = 1.0
+            add_log(products, sums, kind, probs[i])
             if len(lines) > 0:
                 if eos or w != EOS:
-                    line_product *= p
-                    if line_product < _SMALL:
-                        line_sum += math.log10(line_product)
-                        line_product = 1.0
+                    add_log(products[3:], so_far, 0, probs[i])
                 if w == EOS:
-                    lines[line] = line_sum + math.log10(line_product)
+                    lines[line] = so_far[0] + math.log10(products[3])
                     line += 1
-                    line_sum = 0.0
-                    line_product = 1.0
+                    so_far[0] = 0.0
+                    products[3] = 1.0
         ids[0] = ids[last - 1]
         for n in range(order):
             grams[n, 0] = grams[n, last - 1]
     for kind in range(3):
-        sums[kind] += math.log10(product[kind])
+        sums[kind] += math.log10(products[kind])
     return line, -1
-
-
-@kernel
-def tally(ids, probs, matched, first, counts, sums, hits):
-    """Add up from position ``first``: words, unknown words, sentence ends; their log10 probabilities; hits by order."""
-    for i in range(first, len(ids)):
-        w = ids[i]
-        if w == BOS:
-            continue
-        kind = 0
-        if w == UNK:
-            kind = 1
-        elif w == EOS:
-            kind = 2
-        counts[kind] += 1
-        sums[kind] += math.log10(probs[i])
-        hits[matched[i] - 1] += 1
 
 
 @kernel

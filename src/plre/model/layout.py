@@ -222,18 +222,28 @@ class Layout:
         tables = [[int(x) for x in directory[(n - 1) * WIDTH :][: len(HEAD) + WIDTH]] for n in range(1, order + 1)]
         if directory[BITS] not in _FLOATS or any(not 0 <= table[SIZE] < 2**31 for table in tables):
             raise ValueError("the directory makes no sense")
+        bits = int(directory[BITS])
+
+        def code(table: list[int], base: int) -> Code:
+            """A code, of which the directory has the base and after it the step."""
+            found = Code(table[base], table[base + 1])
+            sensible = found == Code() if bits == 32 else abs(found.base) < 2**31 and 1 <= found.step < 2**31
+            if not sensible:
+                raise ValueError("the directory makes no sense")
+            return found
+
         return cls(
             tuple(table[SIZE] for table in tables),
             int(directory[SLOT_COUNT]),
             int(directory[LETTER_COUNT]),
-            int(directory[BITS]),
-            tuple(Code(table[PROB_BASE], table[PROB_STEP]) for table in tables),
+            bits,
+            tuple(code(table, PROB_BASE) for table in tables),
             {
                 n: LowRank(
                     table[LEFT_COUNT],
                     table[RIGHT_COUNT],
-                    Code(table[LEFT_BASE], table[LEFT_STEP]),
-                    Code(table[RIGHT_BASE], table[RIGHT_STEP]),
+                    code(table, LEFT_BASE),
+                    code(table, RIGHT_BASE),
                 )
                 for n, table in enumerate(tables, 1)
                 if table[RANK] >= 0
