@@ -13,13 +13,22 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 
+def _intrinsic(function: Any) -> Any:
+    return intrinsic(function)
+
+
+def _data(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
+    proxy: Any = cgutils.create_struct_proxy
+    return proxy(array_type)(context, builder, value=array).data
+
+
 def _address(context: Any, builder: Any, array_type: Any, array: Any, at: Any) -> Any:
-    data = cgutils.create_struct_proxy(array_type)(context, builder, value=array).data
+    data = _data(context, builder, array_type, array)
     return builder.gep(builder.bitcast(data, ir.IntType(8).as_pointer()), [at])
 
 
 def _load(bits: int, result: Any) -> Any:
-    @intrinsic  # type: ignore[misc]
+    @_intrinsic
     def load(typing_context: Any, array: Any, at: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             address = _address(context, builder, signature.args[0], *arguments)
@@ -36,30 +45,30 @@ load64 = _load(64, types.uint64)
 load32 = _load(32, types.int32)
 
 
-@intrinsic  # type: ignore[misc]
+@_intrinsic
 def get(typing_context: Any, array: Any, at: Any) -> Any:
     """``array[at]`` for an index that is not negative: numba would look whether it counts from the end."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=arguments[0]).data
+        data = _data(context, builder, signature.args[0], arguments[0])
         return context.unpack_value(builder, signature.return_type, builder.gep(data, [arguments[1]]))
 
     return array.dtype(array, types.int64), generate
 
 
-@intrinsic  # type: ignore[misc]
+@_intrinsic
 def put(typing_context: Any, array: Any, at: Any, value: Any) -> Any:
     """``array[at] = value`` for an index that is not negative."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=arguments[0]).data
+        data = _data(context, builder, signature.args[0], arguments[0])
         context.pack_value(builder, signature.args[2], arguments[2], builder.gep(data, [arguments[1]]))
         return context.get_dummy_value()
 
     return types.void(array, types.int64, array.dtype), generate
 
 
-@intrinsic  # type: ignore[misc]
+@_intrinsic
 def prefetch(typing_context: Any, array: Any, at: Any) -> Any:
     """Begin to fetch the cache line of byte ``at``, so that it is there when it is read a little later."""
 
@@ -74,7 +83,7 @@ def prefetch(typing_context: Any, array: Any, at: Any) -> Any:
     return types.void(array, types.int64), generate
 
 
-@intrinsic  # type: ignore[misc]
+@_intrinsic
 def as_float(typing_context: Any, bits: Any) -> Any:
     """The single precision number with these 32 bits."""
 

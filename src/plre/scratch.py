@@ -7,6 +7,7 @@ system removes them when the process ends, however it ends.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import threading
 import weakref
@@ -141,10 +142,11 @@ class Growing:
             return self._pieces[0]
         whole = np.empty(self.size, self.dtype)
         at = 0
-        for piece in self._pieces:
+        self._pieces.reverse()
+        while self._pieces:  # each is given back as soon as it was copied
+            piece = self._pieces.pop()
             whole[at : at + len(piece)] = piece
             at += len(piece)
-        self._pieces.clear()
         self.scratch.hold(whole)
         return whole
 
@@ -174,6 +176,14 @@ class Runs:
             return self._file.read(self.dtype, where[0] + start * self.dtype.itemsize, stop - start)
         return where[start:stop]
 
+    def take(self, run: int) -> NDArray[Any]:
+        """A whole array, for the last time: it is the caller's now."""
+        where = self._runs[run]
+        if isinstance(where, tuple):
+            return self.read(run, 0, where[1])
+        self._runs[run] = (0, 0)
+        return where
+
     def write(self, run: int, start: int, values: NDArray[Any]) -> None:
         """Change a part of an array."""
         where = self._runs[run]
@@ -187,6 +197,27 @@ class Runs:
         """Part ``parts[i]`` of each array i, end to end."""
         pieces = [self.read(i, start, stop) for i, (start, stop) in enumerate(parts) if stop > start]
         return np.concatenate(pieces) if pieces else np.empty(0, self.dtype)
+
+
+def parse_size(text: str) -> int:
+    """Bytes from what a person writes.
+
+    >>> parse_size("2G"), parse_size("1.5 GB"), parse_size("500m"), parse_size("4096")
+    (2000000000, 1500000000, 500000000, 4096)
+    """
+    match = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?)i?b?\s*", text.lower())
+    try:
+        if match is None:
+            raise ValueError
+        size = int(float(match[1]) * 1000 ** " kmgt".index(match[2] or " "))
+    except ValueError:
+        raise UsageError(f"a size is a number and a unit, for example 500M or 2G, not {text!r}") from None
+    return size
+
+
+def machine_memory() -> int:
+    """Bytes of memory that this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 4 * 10**9
 
 
 def slices(size: int, step: int) -> Iterator[slice]:

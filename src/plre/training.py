@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,10 +15,15 @@ from plre.ensemble.choose import choose_fractions
 from plre.ensemble.recipe import Rung, make_recipe, parse_rungs
 from plre.errors import UsageError
 from plre.model.lm import LanguageModel
+from plre.model.scoring import score_ids, tally_scored
 from plre.progress import Progress
-from plre.scratch import Scratch
+from plre.scratch import Scratch, machine_memory, parse_size
 from plre.text.encode import TextOptions, encode_text, read_vocabulary
 from plre.text.sources import Errors, Source, sized
+
+#: Words of the training text on which the cost of quantising is measured, if there is no dev text.
+_SAMPLE = 1_000_000
+_SMALLEST_MEMORY = 100_000_000
 
 Rungs = Mapping[int, Sequence[Rung]] | Sequence[str]
 
@@ -38,6 +44,9 @@ def train(
     uniform: bool = True,
     seed: int = 0,
     threads: int | None = None,
+    memory: int | str | None = None,
+    tmp: str | os.PathLike[str] | None = None,
+    quantise: int | None = None,
     progress: Progress | None = None,
     counter: Counter = count_ngrams,
 ) -> LanguageModel:
@@ -57,13 +66,19 @@ def train(
     rungs        low rank layers instead of a preset, for example ``["2:0.5:20", "3:0.5:0.001"]`` (order:power:rank)
     uniform      False: no uniform share in the unigrams; unseen words get probability 0
     seed         of the factorisations' random starts: same seed, same model
+    memory       bytes, or for example "2G": what training may take. What does not fit goes to files in ``tmp``. Without
+                 it, four fifths of the machine's memory
+    tmp          the folder for temporary files
+    quantise     bits of a probability in the model, 8 or 16 instead of 32; what it costs is noted
     counter      how n-grams are counted
     """
     progress = progress or Progress()
     threads = cpu_count() if threads is None else threads
     if threads < 1:
         raise UsageError(f"threads must be at least 1, not {threads}")
-    scratch = Scratch()
+    if quantise not in (None, 8, 16, 32):
+        raise UsageError(f"a probability can be quantised to 8 or 16 bits, not {quantise}")
+    scratch = _scratch(memory, tmp)
     parsed = _parsed(rungs)
     recipe = make_recipe(order, method, preset, parsed, seed, uniform)
     if dev is not None and not recipe.grids:
@@ -73,7 +88,9 @@ def train(
         dev, _ = sized(dev)  # a missing file is better noticed now than after the training text was read
     options = TextOptions(markers, skip_markers, errors)
     fixed = None if vocab is None else read_vocabulary(vocab, errors)
-    encoded = encode_text(text, min_count=min_count, vocab=fixed, options=options, threads=threads, progress=progress)
+    encoded = encode_text(
+        text, min_count=min_count, vocab=fixed, options=options, threads=threads, progress=progress, scratch=scratch
+    )
     held_out = None
     if dev is not None:
         held_out = encode_text(dev, vocab=encoded.vocab, options=options, threads=threads, progress=progress)
@@ -85,12 +102,31 @@ def train(
         "version": __version__,
     }
     known = encoded.vocab
+    sample = held_out.ids if held_out else encoded.ids[:_SAMPLE] if quantise else None
     del encoded
     builder = Builder(counts, known, recipe, threads=threads, progress=progress, scratch=scratch)
     if held_out is not None:
         recipe, trials = choose_fractions(builder, held_out, progress)
         about["trials"] = [trial.describe() for trial in trials]
-    return builder.build(about, recipe)
+    lm = builder.build(about, recipe)
+    if quantise and quantise < 32 and sample is not None:
+        coarse = builder.build({**about, "quantised": True}, recipe, bits=quantise)
+        before, after = (tally_scored(order, score_ids(each, sample)).perplexity() for each in (lm, coarse))
+        where = "the dev text" if held_out else f"{len(sample):,} words of the training text"
+        progress.note(
+            f"{quantise} bits a number: {coarse.memory.nbytes / lm.memory.nbytes:.0%} of the size, "
+            f"perplexity of {where} {before:.3f} -> {after:.3f} ({after / before - 1:+.2%})"
+        )
+        return coarse
+    return lm
+
+
+def _scratch(memory: int | str | None, tmp: str | os.PathLike[str] | None) -> Scratch:
+    """Half of the memory is for long arrays, the other half for work on them."""
+    size = machine_memory() * 4 // 5 if memory is None else parse_size(str(memory))
+    if size < _SMALLEST_MEMORY:
+        raise UsageError(f"training needs at least {_SMALLEST_MEMORY // 10**6}M of memory, not {memory}")
+    return Scratch(size // 2, None if tmp is None else os.fspath(tmp))
 
 
 def _parsed(rungs: Rungs | None) -> dict[int, tuple[Rung, ...]] | None:

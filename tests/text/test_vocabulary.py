@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from plre.errors import TextError
 from plre.text.encode import TextOptions, encode_text, read_vocabulary
-from plre.text.vocabulary import END_AND_START, BOS, EOS, UNK, Vocabulary, VocabularyBuilder, merge
+from plre.text.vocabulary import BOS, END_AND_START, EOS, UNK, Vocabulary, VocabularyBuilder, merge
 
 words = st.text(alphabet=st.sampled_from("ab\u00a0\u0085é語\x1c"), min_size=1, max_size=4)
 lines = st.lists(words, max_size=8).map(" ".join)

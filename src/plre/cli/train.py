@@ -42,6 +42,17 @@ from plre.errors import UsageError
 )
 @click.option("--no-markers", is_flag=True, help="The text is one stream: no sentence starts and ends.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts: same seed, same model.")
+@click.option(
+    "--memory",
+    metavar="SIZE",
+    help="What training may take, for example 4G; the rest goes to files in --tmp.  [default: 80 % of the machine's]",
+)
+@click.option("--tmp", type=click.Path(), metavar="DIR", help="Where temporary files go.  [default: the system's]")
+@click.option(
+    "--quantise",
+    type=click.Choice(["8", "16"]),
+    help="Bits of a probability in the model, instead of 32: a smaller file; the cost in perplexity is shown.",
+)
 @text_options
 @run_options
 def train(
@@ -56,6 +67,9 @@ def train(
     rungs: tuple[str, ...],
     no_markers: bool,
     seed: int,
+    memory: str | None,
+    tmp: str | None,
+    quantise: str | None,
     errors: Any,
     skip_markers: bool,
     threads: int | None,
@@ -92,6 +106,9 @@ def train(
         rungs=rungs or None,
         seed=seed,
         threads=threads,
+        memory=memory,
+        tmp=tmp,
+        quantise=int(quantise) if quantise else None,
         progress=progress,
     )
     with progress.stage("writing"):

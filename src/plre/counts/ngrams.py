@@ -66,8 +66,6 @@ class Counts:
 class Counter(Protocol):
     """Anything that counts: one machine (``counts.local``), and later a cluster."""
 
-    def __call__(
-        self, text: EncodedText, order: int, *, threads: int, progress: Progress, scratch: Scratch
-    ) -> Counts:
+    def __call__(self, text: EncodedText, order: int, *, threads: int, progress: Progress, scratch: Scratch) -> Counts:
         """Count all n-grams up to ``order``."""
         ...

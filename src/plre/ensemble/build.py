@@ -59,9 +59,13 @@ class Builder:
         self._largest = []
         seen = []
         for n in range(1, recipe.order + 1):
-            counted = [self._counts(n)[part] for part in slices(len(counts[n]), len(counts[n]) or 1)]
-            self._largest.append(max((int(part.max(initial=0)) for part in counted), default=0))
-            seen.append(np.sum([counts_of_counts(part) for part in counted] or [[0] * 4], axis=0).tolist())
+            largest, found = 0, np.zeros(4, np.int64)
+            for part in slices(len(counts[n]), _PIECE):
+                counted = self._counts(n)[part]
+                largest = max(largest, int(counted.max()))
+                found += counts_of_counts(counted)
+            self._largest.append(largest)
+            seen.append(found.tolist())
         self.discounts: list[Discount] = list(discounts or estimate(seen, [recipe.discount] * recipe.order))
         self._factors: dict[tuple[int, tuple[Rung, ...]], Factors] = {}
 
@@ -113,7 +117,11 @@ class Builder:
         layout = Layout(sizes, len(self.vocab.slots), len(self.vocab.arena), bits, codes, low_rank)
         draft = Draft(layout, self.scratch)
         with self.progress.stage("assembling", sum(sizes), "n-grams") as advance:
-            for name, values in (("bytes", self.vocab.arena), ("starts", self.vocab.starts), ("slots", self.vocab.slots)):
+            for name, values in (
+                ("bytes", self.vocab.arena),
+                ("starts", self.vocab.starts),
+                ("slots", self.vocab.slots),
+            ):
                 draft.put(f"vocab.{name}", values)
             prob: Column = self._unigrams()
             for n in range(1, recipe.order):
@@ -145,7 +153,13 @@ class Builder:
         return probs.astype(np.float32)
 
     def _add_order(
-        self, n: int, powers: list[float], factors: Factors | None, lower: NDArray[np.float32], draft: Draft, advance: Advance
+        self,
+        n: int,
+        powers: list[float],
+        factors: Factors | None,
+        lower: NDArray[np.float32],
+        draft: Draft,
+        advance: Advance,
     ) -> Column:
         """Probabilities of order n, and the finished records of order n - 1, whose probabilities are ``lower``."""
         table, shorter = self.counts[n], self.counts[n - 1]

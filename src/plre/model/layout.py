@@ -203,7 +203,11 @@ class Layout:
                 order[SUFFIX], order[SUFFIX_BITS] = at["suffix"]
             if n in self.low_rank:
                 factors = self.low_rank[n]
-                for name, start, place in (("rank", RANK, None), ("left", LEFT_START, LEFT), ("right", RIGHT_START, RIGHT)):
+                for name, start, place in (
+                    ("rank", RANK, None),
+                    ("left", LEFT_START, LEFT),
+                    ("right", RIGHT_START, RIGHT),
+                ):
                     order[start] = offsets[f"order{n}.{name}" + ("" if place is None else "_start")]
                     if place is not None:
                         order[place] = offsets[f"order{n}.{name}"]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from plre.errors import PlreWarning, TextError, UsageError
 from plre.progress import Progress
+from plre.scratch import Column, Growing, Runs, Scratch
 from plre.text import _kernels as kernels
 from plre.text.sources import Block, Errors, Source, raw_blocks, read_blocks, sized, valid
 from plre.text.vocabulary import BOS, END_AND_START, EOS, NOTHING, SPECIAL, UNK, Vocabulary, VocabularyBuilder, merge
@@ -45,7 +46,7 @@ class TextOptions:
 class EncodedText:
     """A text as ids. With markers each sentence is ``<s> words </s>``; without, the text is one stream of words."""
 
-    ids: NDArray[np.int32]
+    ids: Column
     vocab: Vocabulary
     markers: bool
     sentences: int
@@ -65,6 +66,7 @@ def encode_text(
     options: TextOptions | None = None,
     threads: int = 1,
     progress: Progress | None = None,
+    scratch: Scratch | None = None,
 ) -> EncodedText:
     """Read the text once and give it as ids.
 
@@ -93,21 +95,34 @@ def encode_text(
         refuse_marker(block, bad)
         return everyone.index(builder), ids.copy()
 
-    pieces: list[tuple[int, NDArray[np.int32]]] = []
+    scratch = scratch or Scratch()
+    owners: list[int] = []
+    pieces = Runs(scratch, np.int32)
+    ids = Growing(scratch, np.int32)
+    counts = np.zeros(3, np.int64)
     with progress.stage("reading text", total, "B") as advance:
         blocks = raw_blocks(resolved, stream=not options.markers)
-        for block, piece in overlapped(encode_one, blocks, threads):
+        for block, (owner, piece) in overlapped(encode_one, blocks, threads):
+            owners.append(owner)
             pieces.append(piece)
             advance(block.read)
-
+        numbers = None
         if vocab is None:
             vocab, numbers = merge(everyone, min_count)
-            for owner, ids in pieces:
-                kernels.renumber(ids, numbers[owner])
-    ids = np.concatenate([np.empty(0, np.int32), *(ids for _, ids in pieces)])
-    if options.markers:
-        ids = sentences(ids)
-    text = EncodedText(ids, vocab, options.markers, int((ids == EOS).sum()), int((ids == UNK).sum()))
+
+        def finished(run: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+            """The ids of a block in the vocabulary that all share, and how many are special."""
+            piece = pieces.take(run)
+            if numbers is not None:
+                kernels.renumber(piece, numbers[owners[run]])
+            return piece, np.bincount(piece[piece <= EOS], minlength=3)
+
+        if options.markers:  # newlines gave </s> <s>: the first <s> is missing, the last too many
+            ids.append(np.full(min(len(owners), 1), BOS, np.int32))
+        for run, (piece, special) in overlapped(finished, iter(range(len(owners))), threads):
+            counts += special
+            ids.append(piece[:-1] if options.markers and run == len(owners) - 1 else piece)
+    text = EncodedText(ids.finish(), vocab, options.markers, int(counts[EOS]), int(counts[UNK]))
     if not text.words:
         raise TextError(f"{describe(source)}: holds no words; there is nothing to learn from")
     if text.unknown == text.words:
@@ -116,7 +131,7 @@ def encode_text(
             PlreWarning,
             stacklevel=2,
         )
-    if len(ids) >= 2**31 - 64:
+    if len(text.ids) >= 2**31 - 64:
         raise TextError(f"{describe(source)}: more than 2^31 words; train on a part of it")
     return text
 
