@@ -19,9 +19,11 @@ lint: $(VENV)/.test
 types: $(VENV)/.test
 	@$(BIN)/mypy
 
-# KenLM takes part if its lmplz, build_binary and query are on PATH.
-bench: $(VENV)/.demo
-	@$(BIN)/python -m benchmarks
+# All of docs/benchmarks.md, which takes hours; `make bench ONLY="train size"` measures these sections again, and
+# `make bench ONLY=--resume` goes on where the last run stopped. PLRE_BENCH_QUICK=1 only tries it on little text.
+# KenLM takes part if its lmplz, build_binary and query are on PATH, IRSTLM if its tlm is.
+bench: $(VENV)/.bench
+	@$(BIN)/python -m benchmarks $(ONLY)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -41,6 +43,12 @@ $(VENV)/.test: pyproject.toml | $(BIN)/python
 	@echo "installing plre and what its tests need"
 	@$(PIP) -e '.[test]'
 	@$(PIP) kenlm >/dev/null 2>&1 || echo "the kenlm module could not be built: tests that compare with it are skipped"
+	@touch $@
+
+$(VENV)/.bench: pyproject.toml | $(BIN)/python
+	@echo "installing plre and what its benchmarks need"
+	@$(PIP) -e '.[bench]' >/dev/null 2>&1 || { $(PIP) -e '.[plot]' scikit-learn && \
+	  echo "the kenlm module could not be built: benchmarks go without it"; }
 	@touch $@
 
 clean:

@@ -1,43 +1,61 @@
-"""`python -m benchmarks` measures everything and writes docs/benchmarks.md; with names, it prints just those parts."""
+"""`python -m benchmarks [NAME...]` measures all sections, or those named, and puts each into docs/benchmarks.md.
+
+What is measured is written after each section, so little is lost when it stops; `--resume` goes on with those that the
+last run did not come to. PLRE_BENCH_QUICK=1 tries everything on little text and leaves docs/ alone.
+"""
 
 from __future__ import annotations
 
+import argparse
+import importlib
+import shutil
 import sys
-from pathlib import Path
 
-from benchmarks import marginals, perplexity, speed
-from benchmarks.common import machine
+from benchmarks import document
+from benchmarks.common import WORK, machine
 
 SECTIONS = {
-    "perplexity": ("Perplexity", perplexity.run),
-    "marginals": ("The marginal constraint on real text", marginals.run),
-    "speed": ("Speed", speed.run),
+    "perplexity": "Perplexity",
+    "marginals": "The marginal constraint on real text",
+    "train": "Training",
+    "memory": "Training in bounded memory",
+    "scaling": "Time and the size of the text",
+    "scoring": "Scoring a long text",
+    "python": "One question at a time from Python",
+    "factorise": "The factorisation",
+    "size": "Size of the model file",
+    "start": "Starting",
 }
-NOTES = {
-    "perplexity": "Test perplexity, all words and `</s>` counted, unknown words as `<unk>`. KenLM: `lmplz` and `query` "
-    "on the same text with `<unk>` renamed to a plain word. Without dev text the fractions are 0.0005 / 0.001.",
-    "marginals": "Theorem 1 of the paper says that the probabilities of a word over all training events add up to its "
-    "count. It is exact (1e-5, `tests/ensemble/test_marginals.py`) for constant discounts, without sentence boundaries "
-    "and without the uniform share of the unigrams. On wikitext2, order 3, there are sentences and the uniform share, "
-    "and `mkn` has three discounts: this is the difference between both sides relative to the count, median / largest "
-    "of 50 words drawn from each band of frequency.",
-    "speed": "",
-}
+#: The sections that were measured since the last full run began.
+RESULTS = WORK / "results"
+
+
+def measure(name: str) -> str:
+    """One section of the document."""
+    module = importlib.import_module(f"benchmarks.{name}")
+    about = f"`python -m benchmarks {name}`, on {machine()}. {module.NOTE}"
+    return f"## {SECTIONS[name]}\n\n{about}\n\n{module.run()}"
 
 
 def main() -> None:
-    chosen = sys.argv[1:]
-    if unknown := set(chosen) - set(SECTIONS):
-        raise SystemExit(f"no such part: {', '.join(unknown)}; choose from {', '.join(SECTIONS)}")
-    parts = [f"# Benchmarks\n\nWritten by `make bench` on {machine()}."]
-    for name in chosen or SECTIONS:
-        heading, run = SECTIONS[name]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SECTIONS))
+    parser.add_argument("--resume", action="store_true", help="leave out what the last run has measured")
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(SECTIONS):
+        parser.error(f"no such section: {', '.join(sorted(unknown))}; choose from {', '.join(SECTIONS)}")
+    if not options.names and not options.resume:
+        shutil.rmtree(RESULTS, ignore_errors=True)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    for name in options.names or SECTIONS:
+        result = RESULTS / f"{name}.md"
+        if options.resume and result.exists():
+            continue
         print(f"measuring: {name}", file=sys.stderr)
-        text = f"## {heading}\n\n`python -m benchmarks {name}`. {NOTES[name]}".rstrip() + f"\n\n{run()}"
-        print(text + "\n")
-        parts.append(text)
-    if not chosen:
-        Path(__file__).parents[1].joinpath("docs", "benchmarks.md").write_text("\n\n".join(parts) + "\n")
+        section = measure(name)
+        print(f"{section}\n", flush=True)
+        result.write_text(section)
+        document.replace(name, section, list(SECTIONS))
 
 
 main()

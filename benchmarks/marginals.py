@@ -12,6 +12,13 @@ from plre.model.scoring import score_ids
 from plre.text.encode import encode_text
 from plre.text.vocabulary import BOS, EOS
 
+NOTE = (
+    "Theorem 1 of the paper says that the probabilities of a word over all training events add up to its count. It is "
+    "exact (1e-5, `tests/ensemble/test_marginals.py`) for constant discounts, without sentence boundaries and without "
+    "the uniform share of the unigrams. On wikitext2, order 3, there are sentences and the uniform share, and `mkn` "
+    "has three discounts: this is the difference between both sides relative to the count, median / largest of 50 "
+    "words drawn from each band of frequency."
+)
 BANDS = [(1, 9), (10, 99), (100, 999), (1000, 10**9)]
 WORDS_A_BAND = 50
 
