@@ -56,7 +56,7 @@ class _File:
     def __init__(self, folder: str) -> None:
         self.folder = folder
         try:
-            self.file: IO[bytes] = tempfile.TemporaryFile(dir=folder, prefix="plre-", buffering=0)
+            self.file: IO[bytes] = tempfile.TemporaryFile(dir=folder, prefix="plre-", buffering=0)  # noqa: SIM115
         except OSError as error:
             raise PlreError(
                 f"{folder}: no temporary file can be made there ({error.strerror}); choose another folder with --tmp"

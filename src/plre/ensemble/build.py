@@ -1,7 +1,7 @@
 """Counts and a recipe to a model: discounts, layers, factors, probabilities, order by order.
 
-Orders are put together from the lowest up, each in pieces of contexts. A piece of order n gives the probabilities of its
-n-grams and completes its contexts, which are (n-1)-grams: their weights and their children are known now.
+Orders are put together from the lowest up, each in pieces of contexts. A piece of order n gives the probabilities of
+its n-grams and completes its contexts, which are (n-1)-grams: their weights and their children are known now.
 """
 
 from __future__ import annotations
@@ -183,9 +183,10 @@ class Builder:
             kernels.add_layers(children, own, suffixes, kept, totals, backoff, lower, made)
             slices_of = shorter.suffixes[first:last]
             if factors is not None:
-                kernels.scale_contexts(factors.right_start[first : last + 1], totals, right)
+                right_start = factors.right_start[first : last + 1]
+                kernels.scale_contexts(right_start, totals, right)
                 kernels.add_low_rank(children, suffixes, slices_of, middles, factors.rank, factors.left,
-                                     factors.left_start, right, factors.right_start[first : last + 1], made)  # fmt: skip
+                                     factors.left_start, right, right_start, made)  # fmt: skip
             draft.put_records(
                 n - 1,
                 first,

@@ -149,7 +149,7 @@ def find(mem, n, h, w):
 def find_grams(mem, ids, grams, work, first, last):
     """``grams[n - 1, i]`` becomes the n-gram that ends at position i, or -1, for positions ``first`` to ``last``.
 
-    Nothing reaches back over ``<s>``, and an n-gram can only be there if its suffix is. Position ``first - 1`` is known.
+    Nothing reaches back over ``<s>``; an n-gram can only be there if its suffix is. Position ``first - 1`` is known.
     The searches of a block go on in lockstep: each round makes one guess for every position that is still open, without
     a branch that depends on its outcome, and asks for the memory of the next guess.
     """
@@ -413,7 +413,7 @@ def shorter(mem, n, gram):
 
 @kernel
 def advance(mem, state, w):
-    """log10 P(w | state) and the state after w; a state is the number of an n-gram among those of all orders, 0 is none.
+    """log10 P(w | state) and the state after w; a state is an n-gram's number among those of all orders, 0 is none.
 
     The longest n-gram that continues the state is looked for from the top down. The new state is the longest one ending
     in w after which anything was seen: a longer one would say no more. Gives state -1 for a number that is no state.
@@ -483,7 +483,7 @@ def kind_of(w):
 
 @kernel
 def add_log(products, sums, k, p):
-    """Add log10 p to ``sums[k]``, but not at once: logarithms are dear, so products are kept while they are not tiny."""
+    """Add log10 p to ``sums[k]``, but not at once: logarithms are dear, so products are kept until they get tiny."""
     product = products[k] * p
     if product < _SMALL:
         sums[k] += math.log10(product)

@@ -37,8 +37,8 @@ FORMAT = 2
 #: The directory: first these about the whole model ...
 HEAD = ("order", "words", "word_bits", "bits", "slots", "slot_count", "starts", "letters", "letter_count")
 ORDER, VOCABULARY, WORD_BITS, BITS, SLOTS, SLOT_COUNT, STARTS, LETTERS, LETTER_COUNT = range(len(HEAD))
-#: ... then these for each order. Places are in bytes from the start of the model, or in bits from the start of a record;
-#: -1 where there is no such thing. FIRST is the number of the order's first n-gram among all states.
+#: ... then these for each order. Places are in bytes from the start of the model, or in bits from the start of a
+#: record; -1 where there is no such thing. FIRST is the number of the order's first n-gram among all states.
 FIELDS = (
     "grams", "stride", "size", "first", "prob", "prob_base", "prob_step", "backoff", "backoff_base", "backoff_step",
     "children", "children_bits", "suffix", "suffix_bits",
@@ -51,7 +51,7 @@ FIELDS = (
  RIGHT_START, RIGHT, RIGHT_COUNT, RIGHT_BASE, RIGHT_STEP) = range(len(HEAD), len(HEAD) + len(FIELDS))  # fmt: skip
 WIDTH = len(FIELDS)
 
-_FLOATS = {32: np.dtype("<f4"), 16: np.dtype("<u2"), 8: np.dtype("u1")}
+_FLOATS: dict[int, np.dtype[Any]] = {32: np.dtype("<f4"), 16: np.dtype("<u2"), 8: np.dtype("u1")}
 _I4 = np.dtype("<i4")
 
 

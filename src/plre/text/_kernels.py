@@ -57,7 +57,7 @@ def same_bytes(a, at, b, start, length):
     if length <= 8 and at + 8 <= len(a) and start + 8 <= len(b):
         # All at once: shift out what does not belong to the word.
         return ((load64(a, at) ^ load64(b, start)) << np.uint64(64 - 8 * length)) == 0
-    for i in range(length):
+    for i in range(length):  # noqa: SIM110
         if a[at + i] != b[start + i]:
             return False
     return True
@@ -73,9 +73,9 @@ def find_slot(slots, starts, arena, data, start, stop, h):
         word = slots[2 * slot + 1]
         if word < 0:
             return slot
-        if slots[2 * slot] == tag and starts[word + 1] - starts[word] == stop - start:
-            if same_bytes(arena, starts[word], data, start, stop - start):
-                return slot
+        at, length = starts[word], stop - start
+        if slots[2 * slot] == tag and starts[word + 1] - at == length and same_bytes(arena, at, data, start, length):
+            return slot
         slot = np.int64(np.uint64(slot + 1) & mask)
 
 
@@ -174,7 +174,7 @@ def look_up(slots, starts, arena, data, begins, ends, hashes, n, newline, skip, 
         word = slots[2 * find_slot(slots, starts, arena, data, begins[k], ends[k], hashes[k]) + 1]
         if word < 0:
             word = UNK
-        elif word == BOS or word == EOS:
+        elif word in (BOS, EOS):
             if skip:
                 continue
             return at, begins[k]
@@ -238,7 +238,7 @@ def learn_block(slots, hashes, starts, arena, counts, sizes, data, at, newline, 
                 slots[2 * slot] = np.int32(hashed[k] >> np.uint64(32))
                 slots[2 * slot + 1] = word
                 words += 1
-            elif word == BOS or word == EOS:
+            elif word in (BOS, EOS):
                 if skip:
                     continue
                 bad = begin

@@ -172,7 +172,7 @@ def encode_block(vocab: Vocabulary, block: Block, options: TextOptions) -> NDArr
 
 
 def sentences(encoded: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Whole lines as ``<s> words </s>``. Newlines gave ``</s> <s>``: the first ``<s>`` is missing, the last too many."""
+    """Lines as ``<s> words </s>``. Newlines gave ``</s> <s>``: the first ``<s>`` is missing, the last too much."""
     ids = np.empty(len(encoded), np.int32)
     ids[:1] = BOS
     ids[1:] = encoded[:-1]
@@ -180,6 +180,7 @@ def sentences(encoded: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def refuse_marker(block: Block, bad: int) -> None:
+    """Raise where a block holds a sentence marker at ``bad`` (-1: it holds none)."""
     if bad >= 0:
         word = block.data[bad : bad + 4].split()[0].decode()
         raise TextError(
