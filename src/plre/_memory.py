@@ -91,3 +91,28 @@ def as_float(typing_context: Any, bits: Any) -> Any:
         return builder.bitcast(arguments[0], ir.FloatType())
 
     return types.float32(types.int32), generate
+
+
+@_intrinsic
+def match_line(typing_context: Any, slots: Any, at: Any, tag: Any, bits: Any) -> Any:
+    """The largest of the 16 numbers ``slots[at], ...`` whose bits from ``bits`` on are ``tag``, or 0; all at once."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        i32 = ir.IntType(32)
+        vector = ir.VectorType(i32, 16)
+
+        def everywhere(value: Any) -> Any:
+            first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, i32(0))
+            mask = ir.Constant(vector, [0] * 16)
+            return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), mask)
+
+        place = builder.gep(_data(context, builder, signature.args[0], arguments[0]), [arguments[1]])
+        line = builder.load(builder.bitcast(place, vector.as_pointer()), align=4)
+        upper = builder.lshr(line, everywhere(arguments[3]))
+        matching = builder.icmp_unsigned("==", upper, everywhere(arguments[2]))
+        kept = builder.select(matching, line, ir.Constant(vector, [0] * 16))
+        name = "llvm.vector.reduce.umax.v16i32"
+        largest = cgutils.get_or_insert_function(builder.module, ir.FunctionType(i32, [vector]), name)  # type: ignore[no-untyped-call]
+        return builder.call(largest, [kept])
+
+    return types.uint32(slots, types.int64, types.uint32, types.uint32), generate

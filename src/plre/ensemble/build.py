@@ -19,6 +19,7 @@ from plre.ensemble.ladder import split
 from plre.ensemble.recipe import Recipe, Rung
 from plre.lowrank.blocks import Blocks, Factors, stack
 from plre.lowrank.factorise import factorise
+from plre.model._kernels import hash_piece
 from plre.model.draft import Draft
 from plre.model.layout import Code, Layout, LowRank, backoff_code
 from plre.model.lm import LanguageModel
@@ -169,9 +170,10 @@ class Builder:
         right = factors.right.copy() if factors else np.empty(0, np.float32)
         code = draft.code_probabilities(n - 1, lower)
         highest = n == self.recipe.order
+        hashes = Growing(self.scratch, np.uint64)
         prob = Growing(self.scratch, np.float32) if highest else np.empty(len(table), np.float32)
 
-        def run(piece: tuple[int, int]) -> NDArray[np.float32]:
+        def run(piece: tuple[int, int]) -> tuple[NDArray[np.float32], NDArray[np.uint64]]:
             first, last = piece
             children = table.children[first : last + 1]
             start, stop = int(children[0]), int(children[-1])
@@ -196,12 +198,18 @@ class Builder:
                 children=children if last == len(shorter) else children[:-1],
                 suffix=slices_of,
             )
-            return made
+            hashed = np.empty(stop - start if draft.layout.lines(n) else 0, np.uint64)
+            if len(hashed):
+                hash_piece(first, children, table.words[start:stop], hashed)
+            return made, hashed
 
-        for (first, last), made in overlapped(run, _pieces(table), self.threads):
+        for (first, last), (made, hashed) in overlapped(run, _pieces(table), self.threads):
+            hashes.append(hashed)
             if isinstance(prob, Growing):
                 prob.append(made)
             advance(last - first)
+        if draft.layout.lines(n):
+            draft.put_index(n, hashes.finish(), self.threads)
         if factors is not None:
             draft.put_factors(n, factors.rank, factors.left, factors.left_start[:-1], right, factors.right_start[:-1])
         return prob.finish() if isinstance(prob, Growing) else prob

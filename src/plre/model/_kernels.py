@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from plre._jit import fast_kernel, kernel
-from plre._memory import as_float, get, load32, load64, prefetch, put
+from plre._memory import as_float, get, load32, load64, match_line, prefetch, put
 from plre.model.layout import (
     BACKOFF,
     BACKOFF_BASE,
@@ -27,12 +27,16 @@ from plre.model.layout import (
     CHILDREN,
     CHILDREN_BITS,
     FIRST,
+    GRAM_BITS,
     GRAMS,
+    INDEX,
     LEFT,
     LEFT_BASE,
     LEFT_START,
     LEFT_STEP,
     LETTERS,
+    LINE,
+    LINES,
     ORDER,
     PROB,
     PROB_BASE,
@@ -42,6 +46,7 @@ from plre.model.layout import (
     RIGHT_BASE,
     RIGHT_START,
     RIGHT_STEP,
+    SEGMENT,
     SIZE,
     SLOT_COUNT,
     SLOTS,
@@ -59,6 +64,8 @@ from plre.text._kernels import BATCH, BOS, END, END_AND_START, EOS, UNK, look_up
 _BLOCK = 2 * BATCH
 #: Products of probabilities are turned into a logarithm before they get too small for a float.
 _SMALL = 1e-200
+#: A full line of an index without what was looked for: it may be in the next.
+_UNKNOWN = -2
 
 
 # --- bits ------------------------------------------------------------------------------------------------------------
@@ -139,10 +146,97 @@ def search(mem, base, stride, word_bits, low, high, w):
 
 
 @kernel
+def hash_gram(h, w):
+    """A hash of a context and a word."""
+    x = (np.uint64(h) << np.uint64(32) | np.uint64(w)) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    return x ^ (x >> np.uint64(32))
+
+
+@kernel
+def line_of(x, lines):
+    """The line of an index in which a hash belongs: its upper half, scaled."""
+    return np.int64(((x >> np.uint64(32)) * np.uint64(lines)) >> np.uint64(32))
+
+
+@kernel
+def tag_of(x, gram_bits):
+    """The bits of a hash that stand in a slot above the n-gram's number."""
+    return np.uint32(x & (np.uint64(0xFFFFFFFF) >> np.uint64(gram_bits)))
+
+
+@kernel
+def next_line(line, lines):
+    """Where to look after a full line."""
+    mask = min(lines, SEGMENT) - 1
+    return (line & ~mask) | ((line + 1) & mask)
+
+
+@kernel
+def fill_index(first, last, hashes, start, out, lines, gram_bits):
+    """Enter n-grams ``start``, ``start`` + 1, ... with these hashes, those that belong in lines ``first`` to ``last``.
+
+    ``out`` are just these lines, whole segments, and 0 where they are free.
+    """
+    for k in range(len(hashes)):
+        line = line_of(hashes[k], lines)
+        if line < first or line >= last:
+            continue
+        slot = np.uint64(tag_of(hashes[k], gram_bits)) << np.uint64(gram_bits) | np.uint64(start + k + 1)
+        placed = False
+        while not placed:
+            at = (line - first) * LINE
+            for j in range(at, at + LINE):
+                if out[j] == 0:
+                    out[j] = np.int32(np.uint32(slot))
+                    placed = True
+                    break
+            line = next_line(line, lines)
+
+
+@kernel
+def hash_piece(first, children, words, hashes):
+    """The hashes of a piece of n-grams, whose contexts are those from ``first`` on."""
+    for h in range(len(children) - 1):
+        for e in range(children[h] - children[0], children[h + 1] - children[0]):
+            hashes[e] = hash_gram(first + h, words[e])
+
+
+@kernel
+def find_indexed(mem, slots, n, x, low, high, w):
+    """The n-gram with hash ``x`` and word ``w`` between ``low`` and ``high``, or -1; ``slots`` is ``mem`` as uint32."""
+    lines = entry(mem, n, LINES)
+    bits = entry(mem, n, GRAM_BITS)
+    base = entry(mem, n, GRAMS)
+    stride = entry(mem, n, STRIDE)
+    word_bits = entry(mem, 1, WORD_BITS)
+    tag = tag_of(x, bits)
+    line = line_of(x, lines)
+    while True:
+        start = (entry(mem, n, INDEX) >> 2) + LINE * line
+        best = match_line(slots, start, tag, bits)
+        if best != 0:
+            for j in range(start, start + LINE):
+                slot = get(slots, j)
+                gram = np.int64(slot & ((np.uint32(1) << np.uint32(bits)) - np.uint32(1))) - 1
+                same = (slot >> np.uint32(bits) == tag) and low <= gram < high
+                if same and bits_at(mem, base, gram * stride, word_bits) == w:
+                    return gram
+        if get(slots, start + LINE - 1) == 0:
+            return np.int64(-1)
+        line = next_line(line, lines)
+
+
+@kernel
 def find(mem, n, h, w):
     """The number of the n-gram made of context ``h`` and word ``w``, or -1."""
-    return search(mem, entry(mem, n, GRAMS), entry(mem, n, STRIDE), entry(mem, 1, WORD_BITS),
-                  child_start(mem, n - 1, h), child_start(mem, n - 1, h + 1), w)  # fmt: skip
+    low = child_start(mem, n - 1, h)
+    high = child_start(mem, n - 1, h + 1)
+    if low == high:
+        return np.int64(-1)
+    if entry(mem, n, INDEX) >= 0:
+        return find_indexed(mem, mem.view(np.uint32), n, hash_gram(h, w), low, high, w)
+    return search(mem, entry(mem, n, GRAMS), entry(mem, n, STRIDE), entry(mem, 1, WORD_BITS), low, high, w)
 
 
 @kernel
@@ -150,14 +244,13 @@ def find_grams(mem, ids, grams, work, first, last):
     """``grams[n - 1, i]`` becomes the n-gram that ends at position i, or -1, for positions ``first`` to ``last``.
 
     Nothing reaches back over ``<s>``; an n-gram can only be there if its suffix is. Position ``first - 1`` is known.
-    The searches of a block go on in lockstep: each round makes one guess for every position that is still open, without
-    a branch that depends on its outcome, and asks for the memory of the next guess.
     """
     order = entry(mem, 1, ORDER)
     word_bits = entry(mem, 1, WORD_BITS)
     base = entry(mem, 1, GRAMS)
     stride = entry(mem, 1, STRIDE)
-    lows, highs, counts, guesses, keys, todo = work[0], work[1], work[2], work[3], work[4], work[5]
+    slots = mem.view(np.uint32)
+    lows, highs, hashes, guesses, todo = work[0], work[1], work[2].view(np.uint64), work[3], work[4]
     for i in range(first, last):
         w = np.int64(ids[i])
         grams[0, i] = w
@@ -168,52 +261,54 @@ def find_grams(mem, ids, grams, work, first, last):
         below, below_stride = base, stride
         base = entry(mem, n, GRAMS)
         stride = entry(mem, n, STRIDE)
-        shorter_grams = grams[n - 2]
+        index = entry(mem, n, INDEX)
+        lines = entry(mem, n, LINES)
+        gram_bits = entry(mem, n, GRAM_BITS)
+        contexts = grams[n - 2]
         own = grams[n - 1]
         own[first] = -1
         left = np.int64(0)
         for i in range(max(first, 1), last):
             own[i] = -1
             w = np.int64(ids[i])
-            h = np.int64(shorter_grams[i - 1])
-            possible = (h >= 0) & (shorter_grams[i] >= 0) & (w != BOS)
+            h = np.int64(contexts[i - 1])
+            possible = (h >= 0) & (contexts[i] >= 0) & (w != BOS)
             h = h if possible else np.int64(0)
             low = bits_at(mem, below, h * below_stride + at, bits)
             high = bits_at(mem, below, (h + 1) * below_stride + at, bits)
-            key = scramble(w, word_bits)
-            guess = low + ((key * (high - low)) >> word_bits)
-            prefetch(mem, base + ((guess * stride) >> 3))
             put(lows, left, low)
             put(highs, left, high)
-            put(counts, left, high - low)
-            put(guesses, left, guess)
-            put(keys, left, key)
             put(todo, left, i)
-            left += np.int64(possible & (high > low))
-        while left > 0:
-            still_open = left
-            left = np.int64(0)
-            for k in range(still_open):
-                guess = get(guesses, k)
-                key = get(keys, k)
-                count = get(counts, k)
-                i = get(todo, k)
-                off = key - scramble(bits_at(mem, base, guess * stride, word_bits), word_bits)
-                put(own, i, np.int32(guess if off == 0 else -1))
-                step = (off * count) >> word_bits
-                low = get(lows, k)
-                high = get(highs, k)
-                low = guess + 1 if off > 0 else low
-                high = high if off > 0 else guess
-                guess = max(min(guess + step + np.int64(off > 0), high - 1), low)
+            if index >= 0:
+                x = hash_gram(h, w)
+                put(hashes, left, x)
+                prefetch(mem, index + 4 * LINE * line_of(x, lines))
+            else:
+                guess = low + ((scramble(w, word_bits) * (high - low)) >> word_bits)
                 prefetch(mem, base + ((guess * stride) >> 3))
-                put(lows, left, low)
-                put(highs, left, high)
-                put(counts, left, count)
-                put(guesses, left, guess)
-                put(keys, left, key)
-                put(todo, left, i)
-                left += np.int64((off != 0) & (low < high))
+            left += np.int64(possible & (high > low))
+        if index < 0:
+            for k in range(left):
+                i = get(todo, k)
+                put(own, i, np.int32(search(mem, base, stride, word_bits, lows[k], highs[k], np.int64(get(ids, i)))))
+            continue
+        for k in range(left):
+            x = hashes[k]
+            start = (index >> 2) + LINE * line_of(x, lines)
+            best = match_line(slots, start, tag_of(x, gram_bits), gram_bits)
+            full = get(slots, start + LINE - 1) != 0
+            guess = np.int64(best & ((np.uint32(1) << np.uint32(gram_bits)) - np.uint32(1))) - 1
+            prefetch(mem, base + ((max(guess, 0) * stride) >> 3))
+            guesses[k] = _UNKNOWN if guess < 0 and full else guess
+        for k in range(left):
+            guess = guesses[k]
+            i = get(todo, k)
+            w = np.int64(get(ids, i))
+            good = (guess >= lows[k]) & (guess < highs[k])
+            good &= bits_at(mem, base, max(guess, 0) * stride, word_bits) == w
+            if not good and guess != -1:
+                guess = find_indexed(mem, slots, n, hashes[k], lows[k], highs[k], w)
+            put(own, i, np.int32(guess))
 
 
 # --- probabilities ---------------------------------------------------------------------------------------------------
@@ -339,7 +434,7 @@ def combine(mem, ids, grams, work, first, last, probs, matched):
             probs[i] = value if seen else backed_off
             matched[i] += seen
         if entry(mem, n, RANK) >= 0:
-            add_low_rank(mem, n, grams, first, last, work[5], probs)
+            add_low_rank(mem, n, grams, first, last, work[4], probs)
     for i in range(first, last):
         if ids[i] == BOS:
             probs[i] = 1.0
@@ -351,7 +446,7 @@ def score_ids(mem, ids, probs, matched):
     """The probability of every position of a text that is already encoded."""
     order = entry(mem, 1, ORDER)
     grams = np.empty((order, _BLOCK + 1), np.int32)
-    work = np.empty((6, _BLOCK + 2), np.int64)
+    work = np.empty((5, _BLOCK + 2), np.int64)
     for start in range(0, len(ids), _BLOCK):
         stop = min(start + _BLOCK, len(ids))
         # Column 0 is the position before this block, if there is one.
@@ -370,7 +465,7 @@ def spread(mem, ids, probs):
     word_bits = entry(mem, 1, WORD_BITS)
     last = len(ids) - 1
     grams = np.empty((order, len(ids)), np.int32)
-    find_grams(mem, ids, grams, np.empty((6, len(ids) + 1), np.int64), 0, len(ids))
+    find_grams(mem, ids, grams, np.empty((5, len(ids) + 1), np.int64), 0, len(ids))
     for w in range(len(probs)):
         probs[w] = prob_of(mem, 1, w)
     for n in range(2, order + 1):
@@ -521,7 +616,7 @@ def score_text(mem, data, newline, skip, eos, counts, sums, hits, lines):
     hashes = np.empty(BATCH, np.uint64)
     ids = np.empty(_BLOCK + 2, np.int32)
     grams = np.empty((order, _BLOCK + 2), np.int32)
-    work = np.empty((6, _BLOCK + 2), np.int64)
+    work = np.empty((5, _BLOCK + 2), np.int64)
     probs = np.empty(_BLOCK + 2, np.float64)
     matched = np.empty(_BLOCK + 2, np.int8)
     products = np.ones(4)  # of the three kinds of positions, and of this line

@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plre._jit import parallel
 from plre.model import _kernels as kernels
 from plre.model import file, layout
-from plre.model.layout import Code, Layout
+from plre.model.layout import LINE, SEGMENT, Code, Layout
 from plre.model.lm import LanguageModel, digest
 from plre.scratch import Column, Scratch, slices
 
 _PIECE = 1 << 22
+#: An index is filled in about so many parts; for each all hashes are looked at.
+_SEGMENT_GROUPS = 8
 #: Factors smaller than the largest by this much count as nothing when they are quantised.
 _FACTOR_RANGE = 2.0**-32
 
@@ -63,6 +66,20 @@ class Draft:
         for name, values in used.items():
             kernels.pack_field(values, out, stride, *places[name])
         self.put(f"order{n}.grams", out, first * stride // 8)
+
+    def put_index(self, n: int, hashes: Column, threads: int) -> None:
+        """Make the index of order n from the hashes of its n-grams: segments by themselves, so that threads may."""
+        lines = self.layout.lines(n)
+        bits = int(self.layout.sizes[n - 1]).bit_length()
+        step = -(-lines // _SEGMENT_GROUPS // SEGMENT) * SEGMENT if lines > SEGMENT else lines
+
+        def run(part: slice) -> None:
+            out = np.zeros((part.stop - part.start) * LINE, np.int32)
+            for piece in slices(len(hashes), _PIECE):
+                kernels.fill_index(part.start, part.stop, hashes[piece], piece.start, out, lines, bits)
+            self.put(f"order{n}.index", out, 4 * LINE * part.start)
+
+        parallel(run, slices(lines, step), threads)
 
     def put_factors(
         self,

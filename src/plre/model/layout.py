@@ -8,8 +8,10 @@ The n-grams of order n, in a model of order N, are records of ``order{n}.grams``
     children    n < N         as a context: where its (n+1)-grams start; they end where the next record's start
     suffix      3 <= n < N    the (n-1)-gram without the oldest word (of a bigram it is the word itself)
 
-A number takes as many bits as the largest needs; probabilities take 32, or 16 or 8 if the model was quantised. If order
-n has low rank layers there are also
+A number takes as many bits as the largest needs; probabilities take 32, or 16 or 8 if the model was quantised. A model
+that was not has for each order from 2 on a hash table, ``order{n}.index``, that leads from a context and a word to the
+n-gram: lines of 16 slots of 4 bytes, each the lowest bits of the n-gram's number + 1 (0 is free) below bits of its hash. If
+order n has low rank layers there are also
 
     order{n}.rank             the rank of each slice
     order{n}.left_start       where the factors of a slice start in order{n}.left; its rows are (n-1)-grams
@@ -41,15 +43,22 @@ ORDER, VOCABULARY, WORD_BITS, BITS, SLOTS, SLOT_COUNT, STARTS, LETTERS, LETTER_C
 #: record; -1 where there is no such thing. FIRST is the number of the order's first n-gram among all states.
 FIELDS = (
     "grams", "stride", "size", "first", "prob", "prob_base", "prob_step", "backoff", "backoff_base", "backoff_step",
-    "children", "children_bits", "suffix", "suffix_bits",
+    "children", "children_bits", "suffix", "suffix_bits", "index", "lines", "gram_bits",
     "rank", "left_start", "left", "left_count", "left_base", "left_step",
     "right_start", "right", "right_count", "right_base", "right_step",
 )  # fmt: skip
 (GRAMS, STRIDE, SIZE, FIRST, PROB, PROB_BASE, PROB_STEP, BACKOFF, BACKOFF_BASE, BACKOFF_STEP,
- CHILDREN, CHILDREN_BITS, SUFFIX, SUFFIX_BITS,
+ CHILDREN, CHILDREN_BITS, SUFFIX, SUFFIX_BITS, INDEX, LINES, GRAM_BITS,
  RANK, LEFT_START, LEFT, LEFT_COUNT, LEFT_BASE, LEFT_STEP,
  RIGHT_START, RIGHT, RIGHT_COUNT, RIGHT_BASE, RIGHT_STEP) = range(len(HEAD), len(HEAD) + len(FIELDS))  # fmt: skip
 WIDTH = len(FIELDS)
+
+#: Slots of a line of an index, which is a cache line, and lines of a segment: what finds no room in one line goes to the
+#: next, and from the last of a segment to its first.
+LINE = 16
+SEGMENT = 4096
+#: At most this share of an index is filled.
+_FULL = 0.8
 
 _FLOATS: dict[int, np.dtype[Any]] = {32: np.dtype("<f4"), 16: np.dtype("<u2"), 8: np.dtype("u1")}
 _I4 = np.dtype("<i4")
@@ -156,10 +165,21 @@ class Layout:
         """Records of order n: one more than n-grams where they have children, to say where the last one's end."""
         return self.sizes[n - 1] + (n < self.order)
 
+    def lines(self, n: int) -> int:
+        """Lines of the index of order n; 0 if it has none."""
+        if n == 1 or self.bits < 32:
+            return 0
+        wanted = int(self.sizes[n - 1] / (_FULL * LINE)) + 1
+        return 1 << (wanted - 1).bit_length() if wanted <= SEGMENT else -(-wanted // SEGMENT) * SEGMENT
+
     def shapes(self) -> Shapes:
         """All tensors, their types and sizes, in the order in which a file has them: wider types first."""
         vocab = self.sizes[0]
-        shapes: Shapes = {"directory": (np.dtype("<i8"), len(HEAD) + WIDTH * self.order)}
+        # Filled up to a multiple of 64 bytes, so that the lines of an index are lines of the cache.
+        shapes: Shapes = {"directory": (np.dtype("<i8"), -(-(len(HEAD) + WIDTH * self.order) // 8) * 8)}
+        for n in range(2, self.order + 1):
+            if self.lines(n):
+                shapes[f"order{n}.index"] = (_I4, self.lines(n) * LINE)
         for n in range(1, self.order + 1):
             # Kernels read 8 bytes at a time: 8 bytes at the end keep them inside.
             shapes[f"order{n}.grams"] = (_I4, -(-self.records(n) * self.places(n)[1] // 32) + 2)
@@ -182,7 +202,7 @@ class Layout:
         """The directory, field by field."""
         shapes = self.shapes()
         offsets = dict(zip(shapes, _starts([d.itemsize * count for d, count in shapes.values()]), strict=False))
-        places = np.full(len(HEAD) + WIDTH * self.order, -1, np.int64)
+        places = np.full(shapes["directory"][1], -1, np.int64)
         places[: len(HEAD)] = [
             self.order, self.sizes[0], self.word_bits, self.bits,
             offsets["vocab.slots"], self.slots, offsets["vocab.starts"], offsets["vocab.bytes"], self.letters,
@@ -201,6 +221,9 @@ class Layout:
                 order[CHILDREN], order[CHILDREN_BITS] = at["children"]
             if "suffix" in at:
                 order[SUFFIX], order[SUFFIX_BITS] = at["suffix"]
+            if self.lines(n):
+                order[INDEX], order[LINES] = offsets[f"order{n}.index"], self.lines(n)
+                order[GRAM_BITS] = _bits(self.sizes[n - 1])
             if n in self.low_rank:
                 factors = self.low_rank[n]
                 for name, start, place in (
@@ -221,7 +244,7 @@ class Layout:
     def from_directory(cls, directory: NDArray[np.int64]) -> Layout:
         """The layout that a directory describes; what is redundant in it is not looked at."""
         order = int(directory[ORDER])
-        if not 1 <= order <= 64 or len(directory) != len(HEAD) + WIDTH * order:
+        if not 1 <= order <= 64 or len(directory) != -(-(len(HEAD) + WIDTH * order) // 8) * 8:
             raise ValueError("the directory has the wrong size")
         tables = [[int(x) for x in directory[(n - 1) * WIDTH :][: len(HEAD) + WIDTH]] for n in range(1, order + 1)]
         if directory[BITS] not in _FLOATS or any(not 0 <= table[SIZE] < 2**31 for table in tables):

@@ -379,7 +379,9 @@ class LanguageModel:
         sizes: dict[str, int] = {}
         for name, tensor in self.tensors.items():
             section, _, part = name.partition(".")
-            if section.startswith("order") and part != "grams":
+            if part == "index":
+                section += ".index"
+            elif section.startswith("order") and part != "grams":
                 section += ".lowrank"
             sizes[section] = sizes.get(section, 0) + tensor.nbytes
         return {
