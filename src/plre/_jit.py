@@ -11,6 +11,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -52,7 +53,7 @@ class _Cache(FunctionCache):
 
 
 def _compile(function: Kernel, **options: Any) -> Kernel:
-    compiled: Any = njit(nogil=True, error_model="numpy", **options)(function)
+    compiled: Any = njit(**{"nogil": True, "error_model": "numpy", **options})(function)
     # Without a writable directory numba refuses to cache: then kernels are compiled anew in each process.
     with contextlib.suppress(RuntimeError):
         compiled._cache = _Cache(function)  # type: ignore[no-untyped-call]
@@ -67,6 +68,29 @@ def kernel(function: Kernel) -> Kernel:
 def fast_kernel(function: Kernel) -> Kernel:
     """Compile with sums that may be reordered (and therefore vectorised)."""
     return _compile(function, fastmath=_FAST)
+
+
+class Direct:
+    """A kernel for questions that take less than a microsecond: for these types only, called past numba's dispatcher.
+
+    ``entry`` is what to call; it is compiled (or fetched from the cache) when it is first asked for. It keeps the GIL:
+    to give it back and take it again would take as long as the answer.
+    """
+
+    def __init__(self, function: Kernel, argument_types: tuple[Any, ...]) -> None:
+        self._function = function
+        self._types = argument_types
+
+    @cached_property
+    def entry(self) -> Kernel:
+        """The compiled function."""
+        compiled: Any = _compile(self._function, nogil=False)
+        return compiled.compile(self._types)
+
+
+def direct(*argument_types: Any) -> Callable[[Kernel], Direct]:
+    """Make a :class:`Direct` kernel."""
+    return lambda function: Direct(function, argument_types)
 
 
 def cpu_count() -> int:

@@ -11,6 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np import arrayobj
 
 
 def _intrinsic(function: Any) -> Any:
@@ -25,6 +26,24 @@ def _data(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
 def _address(context: Any, builder: Any, array_type: Any, array: Any, at: Any) -> Any:
     data = _data(context, builder, array_type, array)
     return builder.gep(builder.bitcast(data, ir.IntType(8).as_pointer()), [at])
+
+
+@_intrinsic
+def bytes_at(typing_context: Any, address: Any, size: Any) -> Any:
+    """The memory at an address as an array of bytes, which the caller keeps alive: to pass a number is faster."""
+    array_type = types.Array(types.uint8, 1, "C")
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(array_type)(context, builder)
+        pointer = builder.inttoptr(arguments[0], context.get_data_type(types.uint8).as_pointer())
+        shape = cgutils.pack_array(builder, [arguments[1]])  # type: ignore[no-untyped-call]
+        strides = cgutils.pack_array(builder, [context.get_constant(types.intp, 1)])  # type: ignore[no-untyped-call]
+        populate: Any = arrayobj.populate_array
+        one = context.get_constant(types.intp, 1)
+        populate(array, data=pointer, shape=shape, strides=strides, itemsize=one, meminfo=None)
+        return array._getvalue()
+
+    return array_type(types.int64, types.int64), generate
 
 
 def _load(bits: int, result: Any) -> Any:
@@ -66,6 +85,16 @@ def put(typing_context: Any, array: Any, at: Any, value: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.int64, array.dtype), generate
+
+
+@_intrinsic
+def trailing_zeros(typing_context: Any, value: Any) -> Any:
+    """How many of the lowest bits of a number are 0; it must not be 0 itself."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+    return types.uint64(types.uint64), generate
 
 
 @_intrinsic

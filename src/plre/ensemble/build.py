@@ -115,7 +115,7 @@ class Builder:
         sizes = tuple(len(self.counts[n]) for n in range(1, recipe.order + 1))
         low_rank = {n: LowRank(len(f.left), len(f.right)) for n, f in factors.items()}
         codes = (Code(),) * recipe.order
-        layout = Layout(sizes, len(self.vocab.slots), len(self.vocab.arena), bits, codes, low_rank)
+        layout = Layout(sizes, len(self.vocab.slots), len(self.vocab.arena), bits // 8, codes, low_rank)
         draft = Draft(layout, self.scratch)
         with self.progress.stage("assembling", sum(sizes), "n-grams") as advance:
             for name, values in (
@@ -193,8 +193,8 @@ class Builder:
                 n - 1,
                 first,
                 word=shorter.words[first:last],
-                prob=code.encode(lower[first:last], draft.layout.bits),
-                backoff=backoff_code(draft.layout.bits).encode(backoff, draft.layout.bits),
+                prob=code.encode(lower[first:last], draft.layout.size),
+                backoff=backoff_code(draft.layout.size).encode(backoff, draft.layout.size),
                 children=children if last == len(shorter) else children[:-1],
                 suffix=slices_of,
             )
@@ -219,7 +219,7 @@ class Builder:
         words = self.counts[n].words
 
         def run(part: slice) -> None:
-            codes = code.encode(prob[part], draft.layout.bits)
+            codes = code.encode(prob[part], draft.layout.size)
             draft.put_records(n, part.start, word=words[part], prob=codes)
 
         for part, _ in overlapped(run, slices(len(prob), _PIECE), self.threads):

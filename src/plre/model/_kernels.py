@@ -16,17 +16,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba import typeof, types
 
-from plre._jit import fast_kernel, kernel
-from plre._memory import as_float, get, load32, load64, match_line, prefetch, put
+from plre._jit import direct, fast_kernel, kernel
+from plre._memory import as_float, bytes_at, get, load32, load64, match_line, prefetch, put
 from plre.model.layout import (
     BACKOFF,
     BACKOFF_BASE,
     BACKOFF_STEP,
-    BITS,
     CHILDREN,
-    CHILDREN_BITS,
+    CHILDREN_MASK,
     FIRST,
+    FLOAT,
     GRAM_BITS,
     GRAMS,
     INDEX,
@@ -53,12 +54,13 @@ from plre.model.layout import (
     STARTS,
     STRIDE,
     SUFFIX,
-    SUFFIX_BITS,
+    SUFFIX_MASK,
     VOCABULARY,
     WIDTH,
     WORD_BITS,
+    WORD_MASK,
 )
-from plre.text._kernels import BATCH, BOS, END, END_AND_START, EOS, UNK, look_up, scramble, split_words
+from plre.text._kernels import BATCH, BOS, END_AND_START, EOS, NOTHING, UNK, look_up, scramble, split_words
 
 #: Positions of a block: what a batch of words can become.
 _BLOCK = 2 * BATCH
@@ -68,7 +70,7 @@ _SMALL = 1e-200
 _UNKNOWN = -2
 
 
-# --- bits ------------------------------------------------------------------------------------------------------------
+# --- bytes ------------------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -78,10 +80,9 @@ def entry(mem, n, name):
 
 
 @kernel
-def bits_at(mem, base, bit, bits):
-    """``bits`` bits from bit ``bit`` after byte ``base`` on."""
-    value = load64(mem, base + (bit >> 3)) >> np.uint64(bit & 7)
-    return np.int64(value & ((np.uint64(1) << np.uint64(bits)) - np.uint64(1)))
+def field(mem, place, mask):
+    """The number at a place, of as many bytes as the mask has."""
+    return np.int64(load64(mem, place)) & mask
 
 
 @kernel
@@ -91,24 +92,20 @@ def decode(code, base, step):
 
 
 @kernel
-def pack_field(values, out, stride, at, bits):
-    """Write one field of consecutive records, ``bits`` bits from bit ``at`` of each on; it is 0 there before."""
-    mask = (np.int64(1) << bits) - 1
+def pack_field(values, out, stride, at, size):
+    """Write one field of consecutive records, the ``size`` bytes from byte ``at`` of each on."""
     for i in range(len(values)):
-        value = np.uint64(np.int64(values[i]) & mask)
-        bit = i * stride + at
-        shift = bit & 31
-        value <<= np.uint64(shift)
-        out[bit >> 5] |= np.int32(np.uint32(value & np.uint64(0xFFFFFFFF)))
-        if shift + bits > 32:
-            out[(bit >> 5) + 1] |= np.int32(np.uint32(value >> np.uint64(32)))
+        value = np.int64(values[i])
+        for byte in range(size):
+            out[i * stride + at + byte] = np.uint8((value >> (8 * byte)) & 255)
 
 
 @kernel
-def unpack_field(mem, first, base, stride, at, bits, out):
+def unpack_field(mem, first, base, stride, at, size, out):
     """Read one field of the records from ``first`` on."""
+    mask = (np.int64(1) << (8 * size)) - 1
     for i in range(len(out)):
-        out[i] = bits_at(mem, base, (first + i) * stride + at, bits)
+        out[i] = np.int32(field(mem, base + (first + i) * stride + at, mask))
 
 
 # --- n-grams ---------------------------------------------------------------------------------------------------------
@@ -117,31 +114,38 @@ def unpack_field(mem, first, base, stride, at, bits, out):
 @kernel
 def child_start(mem, n, h):
     """Where the children of the n-gram ``h`` start."""
-    return bits_at(mem, entry(mem, n, GRAMS), h * entry(mem, n, STRIDE) + entry(mem, n, CHILDREN),
-                   entry(mem, n, CHILDREN_BITS))  # fmt: skip
+    place = entry(mem, n, GRAMS) + h * entry(mem, n, STRIDE) + entry(mem, n, CHILDREN)
+    return field(mem, place, entry(mem, n, CHILDREN_MASK))
 
 
 @kernel
-def search(mem, base, stride, word_bits, low, high, w):
+def word_of(mem, n, gram):
+    """The last word of an n-gram."""
+    return field(mem, entry(mem, n, GRAMS) + gram * entry(mem, n, STRIDE), entry(mem, n, WORD_MASK))
+
+
+@kernel
+def search(mem, n, low, high, w):
     """The n-gram with the word ``w`` among those from ``low`` to ``high``, or -1.
 
     Scrambled words are spread evenly, so the place of one can be guessed from its value; so can the distance to it from
     how far off the guess was.
     """
-    key = scramble(w, word_bits)
+    bits = entry(mem, 1, WORD_BITS)
+    key = scramble(w, bits)
     count = high - low
-    guess = low + ((key * count) >> word_bits)
+    guess = low + ((key * count) >> bits)
     while low < high:
-        found = bits_at(mem, base, guess * stride, word_bits)
+        found = word_of(mem, n, guess)
         if found == w:
             return guess
-        off = key - scramble(found, word_bits)
+        off = key - scramble(found, bits)
         if off > 0:
             low = guess + 1
-            guess = min(low + ((off * count) >> word_bits), high - 1)
+            guess = min(low + ((off * count) >> bits), high - 1)
         else:
             high = guess
-            guess = max(high - 1 - ((-off * count) >> word_bits), low)
+            guess = max(high - 1 - ((-off * count) >> bits), low)
     return np.int64(-1)
 
 
@@ -163,6 +167,12 @@ def line_of(x, lines):
 def tag_of(x, gram_bits):
     """The bits of a hash that stand in a slot above the n-gram's number."""
     return np.uint32(x & (np.uint64(0xFFFFFFFF) >> np.uint64(gram_bits)))
+
+
+@kernel
+def gram_of(slot, gram_bits):
+    """The n-gram in a slot, -1 if it is free."""
+    return np.int64(slot & ((np.uint32(1) << np.uint32(gram_bits)) - np.uint32(1))) - 1
 
 
 @kernel
@@ -207,20 +217,15 @@ def find_indexed(mem, slots, n, x, low, high, w):
     """The n-gram with hash ``x`` and word ``w`` between ``low`` and ``high``, or -1; ``slots`` is ``mem`` as uint32."""
     lines = entry(mem, n, LINES)
     bits = entry(mem, n, GRAM_BITS)
-    base = entry(mem, n, GRAMS)
-    stride = entry(mem, n, STRIDE)
-    word_bits = entry(mem, 1, WORD_BITS)
     tag = tag_of(x, bits)
     line = line_of(x, lines)
     while True:
         start = (entry(mem, n, INDEX) >> 2) + LINE * line
-        best = match_line(slots, start, tag, bits)
-        if best != 0:
+        if match_line(slots, start, tag, bits) != 0:
             for j in range(start, start + LINE):
                 slot = get(slots, j)
-                gram = np.int64(slot & ((np.uint32(1) << np.uint32(bits)) - np.uint32(1))) - 1
-                same = (slot >> np.uint32(bits) == tag) and low <= gram < high
-                if same and bits_at(mem, base, gram * stride, word_bits) == w:
+                gram = gram_of(slot, bits)
+                if slot >> np.uint32(bits) == tag and low <= gram < high and word_of(mem, n, gram) == w:
                     return gram
         if get(slots, start + LINE - 1) == 0:
             return np.int64(-1)
@@ -236,7 +241,7 @@ def find(mem, n, h, w):
         return np.int64(-1)
     if entry(mem, n, INDEX) >= 0:
         return find_indexed(mem, mem.view(np.uint32), n, hash_gram(h, w), low, high, w)
-    return search(mem, entry(mem, n, GRAMS), entry(mem, n, STRIDE), entry(mem, 1, WORD_BITS), low, high, w)
+    return search(mem, n, low, high, w)
 
 
 @kernel
@@ -245,89 +250,104 @@ def find_grams(mem, ids, grams, work, first, last):
 
     Nothing reaches back over ``<s>``; an n-gram can only be there if its suffix is. Position ``first - 1`` is known.
     """
-    order = entry(mem, 1, ORDER)
-    word_bits = entry(mem, 1, WORD_BITS)
-    base = entry(mem, 1, GRAMS)
-    stride = entry(mem, 1, STRIDE)
-    slots = mem.view(np.uint32)
-    lows, highs, hashes, guesses, todo = work[0], work[1], work[2].view(np.uint64), work[3], work[4]
+    base, stride = entry(mem, 1, GRAMS), entry(mem, 1, STRIDE)
     for i in range(first, last):
         w = np.int64(ids[i])
         grams[0, i] = w
-        prefetch(mem, base + ((w * stride) >> 3))
-    for n in range(2, order + 1):
-        at = entry(mem, n - 1, CHILDREN)
-        bits = entry(mem, n - 1, CHILDREN_BITS)
-        below, below_stride = base, stride
-        base = entry(mem, n, GRAMS)
-        stride = entry(mem, n, STRIDE)
-        index = entry(mem, n, INDEX)
-        lines = entry(mem, n, LINES)
-        gram_bits = entry(mem, n, GRAM_BITS)
-        contexts = grams[n - 2]
+        prefetch(mem, base + w * stride)
+    for n in range(2, entry(mem, 1, ORDER) + 1):
         own = grams[n - 1]
-        own[first] = -1
-        left = np.int64(0)
-        for i in range(max(first, 1), last):
+        for i in range(first, last):
             own[i] = -1
-            w = np.int64(ids[i])
-            h = np.int64(contexts[i - 1])
-            possible = (h >= 0) & (contexts[i] >= 0) & (w != BOS)
-            h = h if possible else np.int64(0)
-            low = bits_at(mem, below, h * below_stride + at, bits)
-            high = bits_at(mem, below, (h + 1) * below_stride + at, bits)
-            put(lows, left, low)
-            put(highs, left, high)
-            put(todo, left, i)
-            if index >= 0:
-                x = hash_gram(h, w)
-                put(hashes, left, x)
-                prefetch(mem, index + 4 * LINE * line_of(x, lines))
-            else:
-                guess = low + ((scramble(w, word_bits) * (high - low)) >> word_bits)
-                prefetch(mem, base + ((guess * stride) >> 3))
-            left += np.int64(possible & (high > low))
-        if index < 0:
-            for k in range(left):
-                i = get(todo, k)
-                put(own, i, np.int32(search(mem, base, stride, word_bits, lows[k], highs[k], np.int64(get(ids, i)))))
+        if entry(mem, n, INDEX) >= 0:
+            find_by_index(mem, n, ids, grams[n - 2], own, work, first, last)
+        else:
+            find_by_guess(mem, n, ids, grams[n - 2], own, work, first, last)
+
+
+@kernel
+def find_by_index(mem, n, ids, contexts, own, work, first, last):
+    """One order of :func:`find_grams` with an index: ask for its lines; for the n-grams they name; look at those."""
+    slots = mem.view(np.uint32)
+    index, lines, gram_bits = entry(mem, n, INDEX), entry(mem, n, LINES), entry(mem, n, GRAM_BITS)
+    base, stride, mask = entry(mem, n, GRAMS), entry(mem, n, STRIDE), entry(mem, n, WORD_MASK)
+    below, below_stride = entry(mem, n - 1, GRAMS) + entry(mem, n - 1, CHILDREN), entry(mem, n - 1, STRIDE)
+    below_mask = entry(mem, n - 1, CHILDREN_MASK)
+    starts, tags, guesses, todo = work[0], work[1], work[2], work[3]
+    left = np.int64(0)
+    for i in range(max(first, 1), last):
+        w = np.int64(ids[i])
+        h = np.int64(contexts[i - 1])
+        x = hash_gram(h, w)
+        start = index + 4 * LINE * line_of(x, lines)
+        prefetch(mem, start)
+        put(starts, left, start >> 2)
+        put(tags, left, np.int64(x))
+        put(todo, left, i)
+        left += np.int64((h >= 0) & (contexts[i] >= 0) & (w != BOS))
+    for k in range(left):
+        start = get(starts, k)
+        best = match_line(slots, start, tag_of(np.uint64(get(tags, k)), gram_bits), gram_bits)
+        guess = gram_of(best, gram_bits)
+        prefetch(mem, base + max(guess, 0) * stride)
+        put(guesses, k, _UNKNOWN if (guess < 0) & (get(slots, start + LINE - 1) != 0) else guess)
+    for k in range(left):
+        guess = get(guesses, k)
+        if guess == -1:
             continue
-        for k in range(left):
-            x = hashes[k]
-            start = (index >> 2) + LINE * line_of(x, lines)
-            best = match_line(slots, start, tag_of(x, gram_bits), gram_bits)
-            full = get(slots, start + LINE - 1) != 0
-            guess = np.int64(best & ((np.uint32(1) << np.uint32(gram_bits)) - np.uint32(1))) - 1
-            prefetch(mem, base + ((max(guess, 0) * stride) >> 3))
-            guesses[k] = _UNKNOWN if guess < 0 and full else guess
-        for k in range(left):
-            guess = guesses[k]
-            i = get(todo, k)
-            w = np.int64(get(ids, i))
-            good = (guess >= lows[k]) & (guess < highs[k])
-            good &= bits_at(mem, base, max(guess, 0) * stride, word_bits) == w
-            if not good and guess != -1:
-                guess = find_indexed(mem, slots, n, hashes[k], lows[k], highs[k], w)
-            put(own, i, np.int32(guess))
+        i = get(todo, k)
+        w = np.int64(get(ids, i))
+        place = below + np.int64(get(contexts, i - 1)) * below_stride
+        low = field(mem, place, below_mask)
+        high = field(mem, place + below_stride, below_mask)
+        good = (guess >= low) & (guess < high) & (field(mem, base + max(guess, 0) * stride, mask) == w)
+        if not good:
+            guess = find_indexed(mem, slots, n, np.uint64(get(tags, k)), low, high, w)
+        put(own, i, np.int32(guess))
+
+
+@kernel
+def find_by_guess(mem, n, ids, contexts, own, work, first, last):
+    """One order of :func:`find_grams` without an index: ask for where each word should be; search from there."""
+    base, stride, bits = entry(mem, n, GRAMS), entry(mem, n, STRIDE), entry(mem, 1, WORD_BITS)
+    lows, highs, todo = work[0], work[1], work[3]
+    left = np.int64(0)
+    for i in range(max(first, 1), last):
+        h = np.int64(contexts[i - 1])
+        if h < 0 or contexts[i] < 0 or ids[i] == BOS:
+            continue
+        low = child_start(mem, n - 1, h)
+        high = child_start(mem, n - 1, h + 1)
+        prefetch(mem, base + (low + ((scramble(np.int64(ids[i]), bits) * (high - low)) >> bits)) * stride)
+        lows[left] = low
+        highs[left] = high
+        todo[left] = i
+        left += 1
+    for k in range(left):
+        own[todo[k]] = search(mem, n, lows[k], highs[k], np.int64(ids[todo[k]]))
 
 
 # --- probabilities ---------------------------------------------------------------------------------------------------
 
 
 @kernel
+def float_mask(mem):
+    """The mask of a probability, a weight or a factor."""
+    return (np.int64(1) << (8 * entry(mem, 1, FLOAT))) - 1
+
+
+@kernel
 def prob_of(mem, n, gram):
     """P(w | h) as it is stored with an n-gram."""
-    bit = gram * entry(mem, n, STRIDE) + entry(mem, n, PROB)
-    code = bits_at(mem, entry(mem, n, GRAMS), bit, entry(mem, 1, BITS))
-    return decode(code, entry(mem, n, PROB_BASE), entry(mem, n, PROB_STEP))
+    place = entry(mem, n, GRAMS) + gram * entry(mem, n, STRIDE) + entry(mem, n, PROB)
+    return decode(field(mem, place, float_mask(mem)), entry(mem, n, PROB_BASE), entry(mem, n, PROB_STEP))
 
 
 @kernel
 def backoff_of(mem, n, h):
     """The weight of the shorter context, as it is stored with a context of n words."""
-    bit = h * entry(mem, n, STRIDE) + entry(mem, n, BACKOFF)
-    code = bits_at(mem, entry(mem, n, GRAMS), bit, entry(mem, 1, BITS))
-    return decode(code, entry(mem, n, BACKOFF_BASE), entry(mem, n, BACKOFF_STEP))
+    place = entry(mem, n, GRAMS) + h * entry(mem, n, STRIDE) + entry(mem, n, BACKOFF)
+    return decode(field(mem, place, float_mask(mem)), entry(mem, n, BACKOFF_BASE), entry(mem, n, BACKOFF_STEP))
 
 
 @fast_kernel
@@ -348,10 +368,11 @@ def coded_dot(mem, n, a, b, rank, size):
     right_base, right_step = entry(mem, n, RIGHT_BASE), entry(mem, n, RIGHT_STEP)
     left = entry(mem, n, LEFT) + a * size
     right = entry(mem, n, RIGHT) + b * size
+    mask = float_mask(mem)
     total = 0.0
     for k in range(rank):
-        u = bits_at(mem, left + k * size, 0, 8 * size)
-        v = bits_at(mem, right + k * size, 0, 8 * size)
+        u = field(mem, left + k * size, mask)
+        v = field(mem, right + k * size, mask)
         total += decode(u, left_base, left_step) * decode(v, right_base, right_step)
     return total
 
@@ -369,8 +390,8 @@ def rows_of(mem, n, m, h, row):
 def low_rank(mem, n, m, h, row):
     """The low rank layers of order n for an unseen n-gram: slice ``m``, context ``h``, and ``row`` = (m, w)."""
     rank, left, right = rows_of(mem, n, m, h, row)
-    if entry(mem, 1, BITS) != 32:
-        return coded_dot(mem, n, left, right, rank, entry(mem, 1, BITS) >> 3)
+    if entry(mem, 1, FLOAT) != 4:
+        return coded_dot(mem, n, left, right, rank, entry(mem, 1, FLOAT))
     floats = mem.view(np.float32)
     return dot(floats, (entry(mem, n, LEFT) >> 2) + left, floats, (entry(mem, n, RIGHT) >> 2) + right, rank)
 
@@ -383,7 +404,7 @@ def add_low_rank(mem, n, grams, first, last, todo, probs):
         h = grams[n - 2, i - 1]
         todo[left] = i
         left += grams[n - 1, i] < 0 and h >= 0 and grams[n - 2, i] >= 0 and probs[i] < 1.0
-    size = entry(mem, 1, BITS) >> 3
+    size = entry(mem, 1, FLOAT)
     for k in range(left):
         h = np.int64(grams[n - 2, todo[k] - 1])
         m = np.int64(grams[n - 3, todo[k] - 1]) if n > 2 else np.int64(0)
@@ -411,30 +432,29 @@ def combine(mem, ids, grams, work, first, last, probs, matched):
     Order by order, from the lowest up, and without branches that depend on what was found.
     """
     order = entry(mem, 1, ORDER)
-    bits = entry(mem, 1, BITS)
-    base, stride = entry(mem, 1, GRAMS), entry(mem, 1, STRIDE)
-    at, low, step = entry(mem, 1, PROB), entry(mem, 1, PROB_BASE), entry(mem, 1, PROB_STEP)
+    mask = float_mask(mem)
+    base, stride = entry(mem, 1, GRAMS) + entry(mem, 1, PROB), entry(mem, 1, STRIDE)
+    low, step = entry(mem, 1, PROB_BASE), entry(mem, 1, PROB_STEP)
     for i in range(first, last):
-        probs[i] = decode(bits_at(mem, base, ids[i] * stride + at, bits), low, step)
+        probs[i] = decode(field(mem, base + np.int64(ids[i]) * stride, mask), low, step)
         matched[i] = 1
     for n in range(2, order + 1):
-        below, below_stride = base, stride
-        below_at = entry(mem, n - 1, BACKOFF)
+        below, below_stride = entry(mem, n - 1, GRAMS) + entry(mem, n - 1, BACKOFF), entry(mem, n - 1, STRIDE)
         below_low, below_step = entry(mem, n - 1, BACKOFF_BASE), entry(mem, n - 1, BACKOFF_STEP)
-        base, stride = entry(mem, n, GRAMS), entry(mem, n, STRIDE)
-        at, low, step = entry(mem, n, PROB), entry(mem, n, PROB_BASE), entry(mem, n, PROB_STEP)
+        base, stride = entry(mem, n, GRAMS) + entry(mem, n, PROB), entry(mem, n, STRIDE)
+        low, step = entry(mem, n, PROB_BASE), entry(mem, n, PROB_STEP)
+        own, contexts = grams[n - 1], grams[n - 2]
         for i in range(max(first, 1), last):
-            gram = np.int64(grams[n - 1, i])
-            h = np.int64(grams[n - 2, i - 1])
+            gram = np.int64(own[i])
+            h = np.int64(contexts[i - 1])
             seen = gram >= 0
-            place = base if seen else below
-            bit = gram * stride + at if seen else max(h, 0) * below_stride + below_at
-            value = decode(bits_at(mem, place, bit, bits), low if seen else below_low, step if seen else below_step)
+            place = base + gram * stride if seen else below + max(h, 0) * below_stride
+            value = decode(field(mem, place, mask), low if seen else below_low, step if seen else below_step)
             backed_off = probs[i] * value if h >= 0 else probs[i]
             probs[i] = value if seen else backed_off
             matched[i] += seen
         if entry(mem, n, RANK) >= 0:
-            add_low_rank(mem, n, grams, first, last, work[4], probs)
+            add_low_rank(mem, n, grams, first, last, work[3], probs)
     for i in range(first, last):
         if ids[i] == BOS:
             probs[i] = 1.0
@@ -446,7 +466,7 @@ def score_ids(mem, ids, probs, matched):
     """The probability of every position of a text that is already encoded."""
     order = entry(mem, 1, ORDER)
     grams = np.empty((order, _BLOCK + 1), np.int32)
-    work = np.empty((5, _BLOCK + 2), np.int64)
+    work = np.empty((4, _BLOCK + 2), np.int64)
     for start in range(0, len(ids), _BLOCK):
         stop = min(start + _BLOCK, len(ids))
         # Column 0 is the position before this block, if there is one.
@@ -462,10 +482,9 @@ def score_ids(mem, ids, probs, matched):
 def spread(mem, ids, probs):
     """P(w | context) for all words at once, the context being ``ids``."""
     order = entry(mem, 1, ORDER)
-    word_bits = entry(mem, 1, WORD_BITS)
     last = len(ids) - 1
     grams = np.empty((order, len(ids)), np.int32)
-    find_grams(mem, ids, grams, np.empty((5, len(ids) + 1), np.int64), 0, len(ids))
+    find_grams(mem, ids, grams, np.empty((4, len(ids) + 1), np.int64), 0, len(ids))
     for w in range(len(probs)):
         probs[w] = prob_of(mem, 1, w)
     for n in range(2, order + 1):
@@ -486,11 +505,10 @@ def spread(mem, ids, probs):
             for row in range(first, end):
                 w = row
                 if n > 2:
-                    w = bits_at(mem, entry(mem, n - 1, GRAMS), row * entry(mem, n - 1, STRIDE), word_bits)
+                    w = word_of(mem, n - 1, row)
                 probs[w] += low_rank(mem, n, m, h, row)
         for e in range(child_start(mem, n - 1, h), child_start(mem, n - 1, h + 1)):
-            w = bits_at(mem, entry(mem, n, GRAMS), e * entry(mem, n, STRIDE), word_bits)
-            probs[w] = prob_of(mem, n, e)
+            probs[word_of(mem, n, e)] = prob_of(mem, n, e)
     probs[BOS] = 0.0
 
 
@@ -501,18 +519,19 @@ def spread(mem, ids, probs):
 def shorter(mem, n, gram):
     """The n-gram without its oldest word."""
     if n == 2:
-        return bits_at(mem, entry(mem, 2, GRAMS), gram * entry(mem, 2, STRIDE), entry(mem, 1, WORD_BITS))
-    bit = gram * entry(mem, n, STRIDE) + entry(mem, n, SUFFIX)
-    return bits_at(mem, entry(mem, n, GRAMS), bit, entry(mem, n, SUFFIX_BITS))
+        return word_of(mem, 2, gram)
+    place = entry(mem, n, GRAMS) + gram * entry(mem, n, STRIDE) + entry(mem, n, SUFFIX)
+    return field(mem, place, entry(mem, n, SUFFIX_MASK))
 
 
-@kernel
-def advance(mem, state, w):
+@direct(types.int64, types.int64, types.int64, types.int64)
+def advance(address, size, state, w):
     """log10 P(w | state) and the state after w; a state is an n-gram's number among those of all orders, 0 is none.
 
     The longest n-gram that continues the state is looked for from the top down. The new state is the longest one ending
     in w after which anything was seen: a longer one would say no more. Gives state -1 for a number that is no state.
     """
+    mem = bytes_at(address, size)
     order = entry(mem, 1, ORDER)
     top = order - 1
     while top > 0 and state < entry(mem, top, FIRST):
@@ -571,33 +590,103 @@ def vocabulary_of(mem):
 
 
 @kernel
-def kind_of(w):
-    """What a position counts as: 0 a known word, 1 an unknown word, 2 the end of a sentence."""
-    return np.int64(w == UNK) + 2 * np.int64(w == EOS)
+def add_up(ids, probs, matched, first, last, counts, products, sums, hits):
+    """Add up positions: known words, unknown words, sentence ends; their log10 P; how many matched each order.
+
+    Logarithms are dear, so products are kept (one for each kind) until they get tiny.
+    """
+    known, unknown, end = products[0], products[1], products[2]
+    for i in range(first, last):
+        w = ids[i]
+        p = probs[i]
+        if w > EOS:
+            known *= p
+            if known < _SMALL:
+                sums[0] += math.log10(known)
+                known = 1.0
+            counts[0] += 1
+        elif w == UNK:
+            unknown *= p
+            if unknown < _SMALL:
+                sums[1] += math.log10(unknown)
+                unknown = 1.0
+            counts[1] += 1
+        elif w == EOS:
+            end *= p
+            if end < _SMALL:
+                sums[2] += math.log10(end)
+                end = 1.0
+            counts[2] += 1
+        else:
+            continue
+        hits[matched[i] - 1] += 1
+    products[0], products[1], products[2] = known, unknown, end
 
 
 @kernel
-def add_log(products, sums, k, p):
-    """Add log10 p to ``sums[k]``, but not at once: logarithms are dear, so products are kept until they get tiny."""
-    product = products[k] * p
-    if product < _SMALL:
-        sums[k] += math.log10(product)
-        product = 1.0
-    products[k] = product
+def add_lines(ids, probs, first, last, eos, so_far, lines, line):
+    """Write the log10 probability of each line that ends; of the open one, ``so_far`` has a product and a sum."""
+    product, total = so_far[0], so_far[1]
+    for i in range(first, last):
+        w = ids[i]
+        if w != BOS and (eos or w != EOS):
+            product *= probs[i]
+            if product < _SMALL:
+                total += math.log10(product)
+                product = 1.0
+        if w == EOS:
+            lines[line] = total + math.log10(product)
+            line += 1
+            product, total = 1.0, 0.0
+    so_far[0], so_far[1] = product, total
+    return line
 
 
 @kernel
 def tally(ids, probs, matched, first, counts, sums, hits):
-    """Add up from position ``first``: known words, unknown words, sentence ends; their log10 P; hits by order."""
+    """Add up the positions of a text from ``first`` on."""
     products = np.ones(3)
-    for i in range(first, len(ids)):
-        if ids[i] != BOS:
-            kind = kind_of(ids[i])
-            counts[kind] += 1
-            hits[matched[i] - 1] += 1
-            add_log(products, sums, kind, probs[i])
+    add_up(ids, probs, matched, first, len(ids), counts, products, sums, hits)
     for kind in range(3):
         sums[kind] += math.log10(products[kind])
+
+
+@kernel
+def room(order):
+    """What :func:`carve` needs, in numbers of 8 bytes."""
+    return 3 * BATCH + (6 + (order + 1) // 2) * (_BLOCK + 2) + 8
+
+
+@kernel
+def carve(owner, order):
+    """The arrays that scoring a block needs, cut out of one piece of memory, which is made faster than a dozen.
+
+    Numba counts references to arrays, but not to these: ``owner`` must be used once more after the last of them.
+    """
+    size = _BLOCK + 2
+    memory = bytes_at(owner.ctypes.data, owner.nbytes).view(np.int64)
+    words = memory[:BATCH], memory[BATCH : 2 * BATCH], memory[2 * BATCH : 3 * BATCH].view(np.uint64)
+    memory = memory[3 * BATCH :]
+    rest = memory[5 * size :].view(np.int32)
+    grams = rest[size : (order + 1) * size].reshape((order, size))
+    work, probs = memory[: 4 * size].reshape((4, size)), memory[4 * size : 5 * size].view(np.float64)
+    return (*words, work, probs, rest[:size], grams, rest[(order + 1) * size :].view(np.int8))
+
+
+@kernel
+def begin(ids, grams, w):
+    """Let position 0 be the word ``w`` with nothing before it."""
+    ids[0] = w
+    grams[:, 0] = -1
+    grams[0, 0] = w
+
+
+@kernel
+def carry(ids, grams, last):
+    """Let position 0 be what was the last one before ``last``."""
+    ids[0] = ids[last - 1]
+    for n in range(len(grams)):
+        grams[n, 0] = grams[n, last - 1]
 
 
 @kernel
@@ -606,62 +695,59 @@ def score_text(mem, data, newline, skip, eos, counts, sums, hits, lines):
 
     ``newline`` is END_AND_START (each line is a sentence) or END (it has no ``<s>``; ``</s>`` is never a context, so
     nothing reaches over it). ``eos`` says whether ``</s>`` belongs to a line's probability. ``counts`` and ``sums``:
-    known words, unknown words, sentence ends; ``hits``: positions by order matched. Returns the number of lines, and
-    the position of an offending ``<s>`` or ``</s>`` or -1.
+    known words, unknown words, sentence ends; ``hits``: positions by order matched. Returns the position of an
+    offending ``<s>`` or ``</s>`` or -1.
     """
     slots, starts, letters = vocabulary_of(mem)
     order = entry(mem, 1, ORDER)
-    begins = np.empty(BATCH, np.int64)
-    ends = np.empty(BATCH, np.int64)
-    hashes = np.empty(BATCH, np.uint64)
-    ids = np.empty(_BLOCK + 2, np.int32)
-    grams = np.empty((order, _BLOCK + 2), np.int32)
-    work = np.empty((5, _BLOCK + 2), np.int64)
-    probs = np.empty(_BLOCK + 2, np.float64)
-    matched = np.empty(_BLOCK + 2, np.int8)
-    products = np.ones(4)  # of the three kinds of positions, and of this line
+    owner = np.empty(room(order), np.int64)
+    begins, ends, hashes, work, probs, ids, grams, matched = carve(owner, order)
+    products = np.ones(3)
+    so_far = np.array([1.0, 0.0])
     line = 0
-    so_far = np.zeros(1)
-    ids[0] = BOS if newline == END_AND_START else EOS
-    grams[:, 0] = -1
-    grams[0, 0] = ids[0]
+    begin(ids, grams, BOS if newline == END_AND_START else EOS)
     at = 0
     while at < len(data):
         words, at = split_words(data, at, BATCH, begins, ends, hashes)
         last, bad = look_up(slots, starts, letters, data, begins, ends, hashes, words, newline, skip, ids, 1)
         if bad >= 0:
-            return line, bad
+            return bad
         find_grams(mem, ids, grams, work, 1, last)
         combine(mem, ids, grams, work, 1, last, probs, matched)
-        for i in range(1, last):
-            w = ids[i]
-            if w == BOS:
-                continue
-            kind = kind_of(w)
-            counts[kind] += 1
-            hits[matched[i] - 1] += 1
-            add_log(products, sums, kind, probs[i])
-            if len(lines) > 0:
-                if eos or w != EOS:
-                    add_log(products[3:], so_far, 0, probs[i])
-                if w == EOS:
-                    lines[line] = so_far[0] + math.log10(products[3])
-                    line += 1
-                    so_far[0] = 0.0
-                    products[3] = 1.0
-        ids[0] = ids[last - 1]
-        for n in range(order):
-            grams[n, 0] = grams[n, last - 1]
+        add_up(ids, probs, matched, 1, last, counts, products, sums, hits)
+        if len(lines) > 0:
+            line = add_lines(ids, probs, 1, last, eos, so_far, lines, line)
+        carry(ids, grams, last)
     for kind in range(3):
         sums[kind] += math.log10(products[kind])
-    return line, -1
+    owner[0] = -1
+    return owner[0]
 
 
-@kernel
-def score_line(mem, data, bos, eos):
-    """log10 probability of one line, which ends with the text's only newline; NaN if it holds ``<s>`` or ``</s>``."""
-    lines = np.empty(1)
-    newline = END_AND_START if bos else END
-    _, bad = score_text(mem, data, newline, False, eos, np.zeros(3, np.int64), np.zeros(3),
-                        np.zeros(entry(mem, 1, ORDER), np.int64), lines)  # fmt: skip
-    return lines[0] if bad < 0 else np.nan
+@direct(types.int64, types.int64, typeof(b""), types.boolean, types.boolean)
+def score_line(address, size, data, bos, eos):
+    """log10 probability of one line without its newline; NaN if it holds ``<s>`` or ``</s>``."""
+    mem = bytes_at(address, size)
+    slots, starts, letters = vocabulary_of(mem)
+    order = entry(mem, 1, ORDER)
+    owner = np.empty(room(order) + 3, np.int64)
+    begins, ends, hashes, work, probs, ids, grams, matched = carve(owner, order)
+    own = bytes_at(owner.ctypes.data, owner.nbytes).view(np.float64)
+    so_far, line = own[-3:-1], own[-1:]
+    so_far[0], so_far[1] = 1.0, 0.0
+    begin(ids, grams, BOS if bos else EOS)
+    at = 0
+    while True:
+        words, at = split_words(data, at, BATCH, begins, ends, hashes)
+        last, bad = look_up(slots, starts, letters, data, begins, ends, hashes, words, NOTHING, False, ids, 1)
+        if bad >= 0:
+            return np.nan
+        if at == len(data):
+            ids[last] = EOS
+            last += 1
+        find_grams(mem, ids, grams, work, 1, last)
+        combine(mem, ids, grams, work, 1, last, probs, matched)
+        add_lines(ids, probs, 1, last, eos, so_far, line, 0)
+        if at == len(data):
+            return owner[-1:].view(np.float64)[0]
+        carry(ids, grams, last)

@@ -47,30 +47,29 @@ class Draft:
 
     def code_probabilities(self, n: int, prob: Column) -> Code:
         """Choose how the probabilities of order n are coded."""
-        if self.layout.bits == 32:
+        if self.layout.size == 4:
             return Code()
         parts = [prob[part] for part in slices(len(prob), _PIECE)]
         low = min((float(part[part > 0].min(initial=1.0)) for part in parts), default=1.0)
         high = max((float(part.max(initial=0.0)) for part in parts), default=1.0)
         codes = list(self.layout.prob_codes)
-        codes[n - 1] = Code.between(low, high, self.layout.bits)
+        codes[n - 1] = Code.between(low, high, self.layout.size)
         self.layout = replace(self.layout, prob_codes=tuple(codes))
         return codes[n - 1]
 
     def put_records(self, n: int, first: int, **columns: NDArray[Any]) -> None:
-        """Pack records of order n from ``first`` (a multiple of 32) on; columns an order does not have are left out."""
+        """Pack records of order n from ``first`` on; columns that an order does not have are left out."""
         places, stride = self.layout.places(n)
         used = {name: columns[name] for name in places}
-        count = max(map(len, used.values()))
-        out = np.zeros(-(-count * stride // 32), np.int32)
+        out = np.zeros(max(map(len, used.values())) * stride, np.uint8)
         for name, values in used.items():
             kernels.pack_field(values, out, stride, *places[name])
-        self.put(f"order{n}.grams", out, first * stride // 8)
+        self.put(f"order{n}.grams", out, first * stride)
 
     def put_index(self, n: int, hashes: Column, threads: int) -> None:
         """Make the index of order n from the hashes of its n-grams: segments by themselves, so that threads may."""
         lines = self.layout.lines(n)
-        bits = int(self.layout.sizes[n - 1]).bit_length()
+        bits = max(1, self.layout.sizes[n - 1].bit_length())
         step = -(-lines // _SEGMENT_GROUPS // SEGMENT) * SEGMENT if lines > SEGMENT else lines
 
         def run(part: slice) -> None:
@@ -91,18 +90,18 @@ class Draft:
         right_start: NDArray[np.int64],
     ) -> None:
         """Put the low rank layers of order n."""
-        bits = self.layout.bits
+        size = self.layout.size
         self.put(f"order{n}.rank", rank)
         self.put(f"order{n}.left_start", left_start.astype(np.int32))
         self.put(f"order{n}.right_start", right_start.astype(np.int32))
         codes = []
         for name, factors in (("left", left), ("right", right)):
             largest = float(factors.max(initial=2.0**-60))
-            codes.append(Code.between(largest * _FACTOR_RANGE, largest, bits))
+            codes.append(Code.between(largest * _FACTOR_RANGE, largest, size))
             dtype = self.layout.shapes()[f"order{n}.{name}"][0]
             for part in slices(len(factors), _PIECE):
-                coded = codes[-1].encode(factors[part], bits)
-                self.put(f"order{n}.{name}", coded.astype(dtype) if bits < 32 else coded, part.start * dtype.itemsize)
+                coded = codes[-1].encode(factors[part], size)
+                self.put(f"order{n}.{name}", coded.astype(dtype) if size < 4 else coded, part.start * dtype.itemsize)
         own = replace(self.layout.low_rank[n], left_code=codes[0], right_code=codes[1])
         self.layout = replace(self.layout, low_rank={**self.layout.low_rank, n: own})
 

@@ -1,6 +1,6 @@
-"""Which tensors a model has, how an n-gram is packed into bits, and the directory by which kernels find everything.
+"""Which tensors a model has, how an n-gram is packed into bytes, and the directory by which kernels find everything.
 
-The n-grams of order n, in a model of order N, are records of ``order{n}.grams``, all of the same number of bits:
+The n-grams of order n, in a model of order N, are records of ``order{n}.grams``, all of the same number of bytes:
 
     word        n >= 2        the last word. N-grams are sorted by context, and by scrambled word within a context
     prob                      P(w | h), all orders and layers included
@@ -8,9 +8,9 @@ The n-grams of order n, in a model of order N, are records of ``order{n}.grams``
     children    n < N         as a context: where its (n+1)-grams start; they end where the next record's start
     suffix      3 <= n < N    the (n-1)-gram without the oldest word (of a bigram it is the word itself)
 
-A number takes as many bits as the largest needs; probabilities take 32, or 16 or 8 if the model was quantised. A model
+A number takes as many bytes as the largest needs; a probability takes 4, or 2 or 1 if the model was quantised. A model
 that was not has for each order from 2 on a hash table, ``order{n}.index``, that leads from a context and a word to the
-n-gram: lines of 16 slots of 4 bytes, each the lowest bits of the n-gram's number + 1 (0 is free) below bits of its hash. If
+n-gram: lines of 16 slots of 4 bytes, in each the n-gram's number + 1 (0 is free) and above it some bits of its hash. If
 order n has low rank layers there are also
 
     order{n}.rank             the rank of each slice
@@ -37,59 +37,59 @@ from plre.text.vocabulary import SPECIAL
 FORMAT = 2
 
 #: The directory: first these about the whole model ...
-HEAD = ("order", "words", "word_bits", "bits", "slots", "slot_count", "starts", "letters", "letter_count")
-ORDER, VOCABULARY, WORD_BITS, BITS, SLOTS, SLOT_COUNT, STARTS, LETTERS, LETTER_COUNT = range(len(HEAD))
-#: ... then these for each order. Places are in bytes from the start of the model, or in bits from the start of a
-#: record; -1 where there is no such thing. FIRST is the number of the order's first n-gram among all states.
+HEAD = ("order", "words", "word_bits", "size", "slots", "slot_count", "starts", "letters", "letter_count")
+ORDER, VOCABULARY, WORD_BITS, FLOAT, SLOTS, SLOT_COUNT, STARTS, LETTERS, LETTER_COUNT = range(len(HEAD))
+#: ... then these for each order. Places are in bytes from the start of the model or of a record; -1 where there is no
+#: such thing. FIRST is the number of the order's first n-gram among all states.
 FIELDS = (
     "grams", "stride", "size", "first", "prob", "prob_base", "prob_step", "backoff", "backoff_base", "backoff_step",
-    "children", "children_bits", "suffix", "suffix_bits", "index", "lines", "gram_bits",
+    "word_mask", "children", "children_mask", "suffix", "suffix_mask", "index", "lines", "gram_bits",
     "rank", "left_start", "left", "left_count", "left_base", "left_step",
     "right_start", "right", "right_count", "right_base", "right_step",
 )  # fmt: skip
 (GRAMS, STRIDE, SIZE, FIRST, PROB, PROB_BASE, PROB_STEP, BACKOFF, BACKOFF_BASE, BACKOFF_STEP,
- CHILDREN, CHILDREN_BITS, SUFFIX, SUFFIX_BITS, INDEX, LINES, GRAM_BITS,
+ WORD_MASK, CHILDREN, CHILDREN_MASK, SUFFIX, SUFFIX_MASK, INDEX, LINES, GRAM_BITS,
  RANK, LEFT_START, LEFT, LEFT_COUNT, LEFT_BASE, LEFT_STEP,
  RIGHT_START, RIGHT, RIGHT_COUNT, RIGHT_BASE, RIGHT_STEP) = range(len(HEAD), len(HEAD) + len(FIELDS))  # fmt: skip
 WIDTH = len(FIELDS)
 
-#: Slots of a line of an index, which is a cache line, and lines of a segment: what finds no room in one line goes to the
-#: next, and from the last of a segment to its first.
+#: Slots of a line of an index, which is a cache line, and lines of a segment: what finds no room in one line goes to
+#: the next, and from the last of a segment to its first.
 LINE = 16
 SEGMENT = 4096
 #: At most this share of an index is filled.
 _FULL = 0.8
 
-_FLOATS: dict[int, np.dtype[Any]] = {32: np.dtype("<f4"), 16: np.dtype("<u2"), 8: np.dtype("u1")}
+_FLOATS: dict[int, np.dtype[Any]] = {4: np.dtype("<f4"), 2: np.dtype("<u2"), 1: np.dtype("u1")}
 _I4 = np.dtype("<i4")
 
 
 @dataclass(frozen=True)
 class Code:
-    """How positive numbers become codes of a few bits: evenly spaced bit patterns of floats, so a fixed relative error.
+    """How positive numbers become codes of 1 or 2 bytes: evenly spaced bit patterns of floats, so of even relative error.
 
-    ``value = float with the bits (base + code * step)``, and code 0 is 0. With 32 bits a code is the float itself.
+    ``value = float with the bits (base + code * step)``, and code 0 is 0. With 4 bytes a code is the float itself.
     """
 
     base: int = 0
     step: int = 1
 
     @classmethod
-    def between(cls, low: float, high: float, bits: int) -> Code:
-        """Codes of ``bits`` bits for numbers from ``low`` to ``high``."""
-        if bits == 32:
+    def between(cls, low: float, high: float, size: int) -> Code:
+        """Codes of ``size`` bytes for numbers from ``low`` to ``high``."""
+        if size == 4:
             return cls()
         first, last = (int(np.float32(x).view(np.int32)) for x in (low, max(low, high)))
-        step = max(1, -(-(last - first) // (2**bits - 2)))
+        step = max(1, -(-(last - first) // (256**size - 2)))
         return cls(first - step, step)
 
-    def encode(self, values: NDArray[np.float32], bits: int) -> NDArray[np.int32]:
+    def encode(self, values: NDArray[np.float32], size: int) -> NDArray[np.int32]:
         """The nearest codes; what is less than half of the smallest becomes 0."""
         patterns = np.ascontiguousarray(values, np.float32).view(np.int32)
-        if bits == 32:
+        if size == 4:
             return patterns
         low = np.int32(self.base + self.step).view(np.float32)
-        codes = np.clip((patterns.astype(np.int64) - self.base + self.step // 2) // self.step, 1, 2**bits - 1)
+        codes = np.clip((patterns.astype(np.int64) - self.base + self.step // 2) // self.step, 1, 256**size - 1)
         return np.where(values < low / 2, 0, codes).astype(np.int32)
 
     def decode(self, codes: NDArray[Any]) -> NDArray[np.float32]:
@@ -102,9 +102,9 @@ class Code:
 _SMALLEST_BACKOFF = 2.0**-20
 
 
-def backoff_code(bits: int) -> Code:
+def backoff_code(size: int) -> Code:
     """Codes of backoff weights."""
-    return Code.between(_SMALLEST_BACKOFF, 1.0, bits)
+    return Code.between(_SMALLEST_BACKOFF, 1.0, size)
 
 
 @dataclass(frozen=True)
@@ -119,15 +119,15 @@ class LowRank:
 
 @dataclass(frozen=True)
 class Layout:
-    """Everything that determines where each bit of a model is."""
+    """Everything that determines where each byte of a model is."""
 
     #: N-grams of each order; of order 1 it is the vocabulary.
     sizes: tuple[int, ...]
     #: Slots of the vocabulary's hash table, and bytes of its words.
     slots: int
     letters: int
-    #: Bits of a probability.
-    bits: int
+    #: Bytes of a probability, of a weight, of a factor: 4, 2 or 1.
+    size: int
     prob_codes: tuple[Code, ...]
     low_rank: Mapping[int, LowRank]
 
@@ -139,27 +139,19 @@ class Layout:
     @property
     def word_bits(self) -> int:
         """Bits of a word's id."""
-        return _bits(self.sizes[0] - 1)
-
-    def fields(self, n: int) -> dict[str, int]:
-        """The fields of a record of order n and their bits."""
-        bits = {"word": self.word_bits} if n > 1 else {}
-        bits["prob"] = self.bits
-        if n < self.order:
-            bits["backoff"] = self.bits
-            bits["children"] = _bits(self.sizes[n])
-            if n > 2:
-                bits["suffix"] = _bits(self.sizes[n - 2] - 1)
-        return bits
+        return max(1, (self.sizes[0] - 1).bit_length())
 
     def places(self, n: int) -> tuple[dict[str, tuple[int, int]], int]:
-        """Of each field of a record its first bit and its bits; and the bits of a record."""
-        places = {}
-        at = 0
-        for name, bits in self.fields(n).items():
-            places[name] = (at, bits)
-            at += bits
-        return places, at
+        """Of each field of a record of order n its first byte and its bytes; and the bytes of a record."""
+        fields = {"word": _bytes(self.sizes[0] - 1)} if n > 1 else {}
+        fields["prob"] = self.size
+        if n < self.order:
+            fields["backoff"] = self.size
+            fields["children"] = _bytes(self.sizes[n])
+            if n > 2:
+                fields["suffix"] = _bytes(self.sizes[n - 2] - 1)
+        ends = _starts(list(fields.values()))
+        return {name: (start, size) for (name, size), start in zip(fields.items(), ends, strict=False)}, ends[-1]
 
     def records(self, n: int) -> int:
         """Records of order n: one more than n-grams where they have children, to say where the last one's end."""
@@ -167,7 +159,7 @@ class Layout:
 
     def lines(self, n: int) -> int:
         """Lines of the index of order n; 0 if it has none."""
-        if n == 1 or self.bits < 32:
+        if n == 1 or self.size < 4:
             return 0
         wanted = int(self.sizes[n - 1] / (_FULL * LINE)) + 1
         return 1 << (wanted - 1).bit_length() if wanted <= SEGMENT else -(-wanted // SEGMENT) * SEGMENT
@@ -182,14 +174,14 @@ class Layout:
                 shapes[f"order{n}.index"] = (_I4, self.lines(n) * LINE)
         for n in range(1, self.order + 1):
             # Kernels read 8 bytes at a time: 8 bytes at the end keep them inside.
-            shapes[f"order{n}.grams"] = (_I4, -(-self.records(n) * self.places(n)[1] // 32) + 2)
+            shapes[f"order{n}.grams"] = (_I4, -(-self.records(n) * self.places(n)[1] // 4) + 2)
         for n, factors in self.low_rank.items():
             before, shorter = self.sizes[n - 3] if n > 2 else 1, self.sizes[n - 2]
             shapes[f"order{n}.rank"] = (_I4, before)
             shapes[f"order{n}.left_start"] = (_I4, before)
             shapes[f"order{n}.right_start"] = (_I4, shorter)
-            shapes[f"order{n}.left"] = (_FLOATS[self.bits], factors.left)
-            shapes[f"order{n}.right"] = (_FLOATS[self.bits], factors.right)
+            shapes[f"order{n}.left"] = (_FLOATS[self.size], factors.left)
+            shapes[f"order{n}.right"] = (_FLOATS[self.size], factors.right)
         shapes["vocab.starts"] = (_I4, vocab + 1)
         shapes["vocab.slots"] = (_I4, self.slots)
         shapes = dict(sorted(shapes.items(), key=lambda item: -item[1][0].itemsize))
@@ -204,7 +196,7 @@ class Layout:
         offsets = dict(zip(shapes, _starts([d.itemsize * count for d, count in shapes.values()]), strict=False))
         places = np.full(shapes["directory"][1], -1, np.int64)
         places[: len(HEAD)] = [
-            self.order, self.sizes[0], self.word_bits, self.bits,
+            self.order, self.sizes[0], self.word_bits, self.size,
             offsets["vocab.slots"], self.slots, offsets["vocab.starts"], offsets["vocab.bytes"], self.letters,
         ]  # fmt: skip
         first = 1
@@ -215,15 +207,17 @@ class Layout:
             first += self.sizes[n - 1]
             code = self.prob_codes[n - 1]
             order[PROB], order[PROB_BASE], order[PROB_STEP] = at["prob"][0], code.base, code.step
+            if "word" in at:
+                order[WORD_MASK] = _mask(at["word"][1])
             if "backoff" in at:
-                code = backoff_code(self.bits)
+                code = backoff_code(self.size)
                 order[BACKOFF], order[BACKOFF_BASE], order[BACKOFF_STEP] = at["backoff"][0], code.base, code.step
-                order[CHILDREN], order[CHILDREN_BITS] = at["children"]
+                order[CHILDREN], order[CHILDREN_MASK] = at["children"][0], _mask(at["children"][1])
             if "suffix" in at:
-                order[SUFFIX], order[SUFFIX_BITS] = at["suffix"]
+                order[SUFFIX], order[SUFFIX_MASK] = at["suffix"][0], _mask(at["suffix"][1])
             if self.lines(n):
                 order[INDEX], order[LINES] = offsets[f"order{n}.index"], self.lines(n)
-                order[GRAM_BITS] = _bits(self.sizes[n - 1])
+                order[GRAM_BITS] = max(1, self.sizes[n - 1].bit_length())
             if n in self.low_rank:
                 factors = self.low_rank[n]
                 for name, start, place in (
@@ -247,14 +241,14 @@ class Layout:
         if not 1 <= order <= 64 or len(directory) != -(-(len(HEAD) + WIDTH * order) // 8) * 8:
             raise ValueError("the directory has the wrong size")
         tables = [[int(x) for x in directory[(n - 1) * WIDTH :][: len(HEAD) + WIDTH]] for n in range(1, order + 1)]
-        if directory[BITS] not in _FLOATS or any(not 0 <= table[SIZE] < 2**31 for table in tables):
+        if directory[FLOAT] not in _FLOATS or any(not 0 <= table[SIZE] < 2**31 for table in tables):
             raise ValueError("the directory makes no sense")
-        bits = int(directory[BITS])
+        size = int(directory[FLOAT])
 
         def code(table: list[int], base: int) -> Code:
             """A code, of which the directory has the base and after it the step."""
             found = Code(table[base], table[base + 1])
-            sensible = found == Code() if bits == 32 else abs(found.base) < 2**31 and 1 <= found.step < 2**31
+            sensible = found == Code() if size == 4 else abs(found.base) < 2**31 and 1 <= found.step < 2**31
             if not sensible:
                 raise ValueError("the directory makes no sense")
             return found
@@ -263,7 +257,7 @@ class Layout:
             tuple(table[SIZE] for table in tables),
             int(directory[SLOT_COUNT]),
             int(directory[LETTER_COUNT]),
-            bits,
+            size,
             tuple(code(table, PROB_BASE) for table in tables),
             {
                 n: LowRank(
@@ -278,8 +272,12 @@ class Layout:
         )
 
 
-def _bits(largest: int) -> int:
-    return max(1, largest.bit_length())
+def _bytes(largest: int) -> int:
+    return max(1, -(-largest.bit_length() // 8))
+
+
+def _mask(size: int) -> int:
+    return (1 << 8 * size) - 1
 
 
 def _starts(sizes: list[int]) -> list[int]:

@@ -7,6 +7,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,20 @@ from plre.text.vocabulary import BOS, EOS, NOTHING, UNK, Vocabulary
 
 _LINES_A_TASK = 4096
 _MARKER = "the sentence holds <s> or </s>; plre adds them by itself (bos=True, eos=True)"
+
+
+class _Ids(dict[str, int]):
+    """The ids of words that were asked for before, so that the next time they are found at once."""
+
+    def __init__(self, vocab: Vocabulary) -> None:
+        super().__init__()
+        self.vocab = vocab
+
+    def __missing__(self, word: str) -> int:
+        w = self.vocab[word]
+        if w:  # unknown words are not kept: there is no end to them
+            self[word] = w
+        return w
 
 
 class LanguageModel:
@@ -57,7 +72,9 @@ class LanguageModel:
         self.vocab = Vocabulary(letters, tensors["vocab.starts"], tensors["vocab.slots"])
         #: What the kernels work on: the whole model, as bytes.
         self.memory = data
-        self._ids: dict[str, int] = {}
+        #: The same as an address and a size, which are faster to pass on than an array.
+        self._address, self._size = data.ctypes.data, data.nbytes
+        self._ids = _Ids(self.vocab)
 
     # --- making, saving, loading -------------------------------------------------------------------------------------
 
@@ -108,11 +125,10 @@ class LanguageModel:
     def score(self, sentence: str, bos: bool = True, eos: bool = True) -> float:
         """log10 probability of a sentence: from ``<s>`` (``bos``) and to ``</s>`` (``eos``) unless told otherwise."""
         try:
-            line = (sentence if "\n" not in sentence else sentence.replace("\n", " ")) + "\n"
-            data = line.encode("utf-8", "surrogatepass")
-        except (TypeError, AttributeError):
+            data = sentence.encode("utf-8", "surrogatepass")
+        except AttributeError:
             raise _not_a_sentence(sentence) from None
-        score: float = kernels.score_line(self.memory, data, bos and self.markers, eos and self.markers)
+        score = self._score_line(self._address, self._size, data, bos and self.markers, eos and self.markers)
         if score != score:
             raise TextError(_MARKER)
         return score
@@ -278,29 +294,27 @@ class LanguageModel:
 
     def begin_state(self) -> State:
         """The state at the start of a sentence."""
-        state: State = kernels.advance(self.memory, 0, BOS)[1] if self.markers else 0
+        state: State = self._step(self._address, self._size, 0, BOS)[1] if self.markers else 0
         return state
 
     def null_state(self) -> State:
         """The state that knows nothing of what came before."""
         return 0
 
+    @cached_property
+    def _score_line(self) -> Callable[..., float]:
+        return kernels.score_line.entry
+
+    @cached_property
+    def _step(self) -> Callable[..., tuple[float, State]]:
+        return kernels.advance.entry
+
     def advance(self, state: State, word: str) -> tuple[float, State]:
         """log10 P(word | state), and the state after the word."""
-        w = self._ids.get(word)
-        if w is None:
-            w = self._remember(word)
-        answer: tuple[float, State] = kernels.advance(self.memory, state, w)
+        answer = self._step(self._address, self._size, state, self._ids[word])
         if answer[1] < 0:
             raise UsageError(f"{state!r} is not a state of this model")
         return answer
-
-    def _remember(self, word: str) -> int:
-        """The id of a word, kept so that the next time it is found at once; unknown words are not kept."""
-        w = self.vocab[word]
-        if w:
-            self._ids[word] = w
-        return w
 
     def context(self, state: State) -> list[str]:
         """The words that a state stands for, oldest first: as much of the past as still matters."""
@@ -339,21 +353,21 @@ class LanguageModel:
     def column(self, n: int, name: str, first: int = 0, last: int | None = None) -> NDArray[Any]:
         """One field of the n-grams of one order (see ``layout.py``), of those from ``first`` to ``last``."""
         places, stride = self.layout.places(n)
-        at, bits = places[name]
+        at, size = places[name]
         where = self.tensors["directory"][(n - 1) * layout.WIDTH :]
         records = self.layout.records(n) if name == "children" else self.layout.sizes[n - 1]
         out = np.empty((records if last is None else last) - first, np.int32)
-        kernels.unpack_field(self.memory, first, int(where[layout.GRAMS]), stride, at, bits, out)
+        kernels.unpack_field(self.memory, first, int(where[layout.GRAMS]), stride, at, size, out)
         if name not in ("prob", "backoff"):
             return out
-        code = self.layout.prob_codes[n - 1] if name == "prob" else layout.backoff_code(self.layout.bits)
+        code = self.layout.prob_codes[n - 1] if name == "prob" else layout.backoff_code(self.layout.size)
         return code.decode(out.view(np.uint32))
 
     def factors(self, n: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The left and right factors of order n's low rank layers, flat."""
-        size, low_rank = self.layout.bits, self.layout.low_rank[n]
+        size, low_rank = self.layout.size, self.layout.low_rank[n]
         left, right = self.tensors[f"order{n}.left"], self.tensors[f"order{n}.right"]
-        return (left, right) if size == 32 else (low_rank.left_code.decode(left), low_rank.right_code.decode(right))
+        return (left, right) if size == 4 else (low_rank.left_code.decode(left), low_rank.right_code.decode(right))
 
     def ngrams(self, n: int) -> Iterator[tuple[tuple[str, ...], float]]:
         """All n-grams of one order that were seen in training, with P(last word | the others)."""

@@ -70,7 +70,7 @@ def score_lines(
     tally = Tally(lm.order)
     lines = np.empty(data.count(b"\n") if each else 0)
     newline = END_AND_START if bos else END
-    _, bad = kernels.score_text(
+    bad = kernels.score_text(
         lm.memory, data, newline, skip_markers, eos, tally.counts, tally.logprob10, tally.hits, lines
     )
     return tally, lines, bad

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import kernel
-from plre._memory import load64, prefetch
+from plre._memory import load64, prefetch, trailing_zeros
 
 UNK, BOS, EOS = 0, 1, 2
 
@@ -23,8 +23,8 @@ BATCH = 128
 _NEWLINE = 10
 #: 2^32 divided by the golden ratio.
 _GOLDEN = 0x9E3779B1
-_FNV_START = np.uint64(14695981039346656037)
-_FNV_PRIME = np.uint64(1099511628211)
+_SEED = np.uint64(14695981039346656037)
+_EACH = np.uint64(0x0101010101010101)
 
 
 @kernel
@@ -34,20 +34,39 @@ def is_space(byte):
 
 
 @kernel
+def _stirred(h, eight):
+    """A hash with 8 more bytes in it."""
+    h = (h ^ eight) * np.uint64(0x9E3779B97F4A7C15)
+    return h ^ (h >> np.uint64(32))
+
+
+@kernel
 def _mixed(h):
     """A finishing mix, so that both halves of a hash are usable."""
-    h ^= h >> np.uint64(32)
     h *= np.uint64(0xD6E8FEB86659FD93)
-    h ^= h >> np.uint64(32)
-    return h
+    return h ^ (h >> np.uint64(32))
+
+
+@kernel
+def _next_bytes(data, at, stop):
+    """Up to 8 bytes of a word that ends before ``stop``, as one number, and how many they are."""
+    eight = np.uint64(0)
+    n = 0
+    while n < 8 and at + n < stop:
+        eight |= np.uint64(data[at + n]) << np.uint64(8 * n)
+        n += 1
+    return eight, n
 
 
 @kernel
 def hash_bytes(data, start, stop):
-    """A 64-bit hash of a word: FNV-1a, mixed."""
-    h = _FNV_START
-    for i in range(start, stop):
-        h = (h ^ np.uint64(data[i])) * _FNV_PRIME
+    """A 64-bit hash of a word, 8 bytes at a time."""
+    h = _SEED
+    at = start
+    while at < stop:
+        eight, n = _next_bytes(data, at, stop)
+        h = _stirred(h, eight)
+        at += n
     return _mixed(h)
 
 
@@ -135,14 +154,30 @@ def split_words(data, at, most, begins, ends, hashes):
                 n += 1
             continue
         begins[n] = at
-        h = _FNV_START
+        h = _SEED
         while True:
-            h = (h ^ np.uint64(byte)) * _FNV_PRIME
-            at += 1
-            if at == size:
-                break
-            byte = data[at]
-            if is_space(byte):
+            length = 8
+            slow = at + 8 > size
+            if not slow:
+                eight = load64(data, at)
+                # The highest bit of each byte that is a space, or below 14 (tabs and newlines are). Bytes above the
+                # lowest such one may be flagged for nothing; only the lowest counts.
+                spaces = eight ^ _EACH * np.uint64(32)
+                flags = (spaces - _EACH) & ~spaces | (eight - _EACH * np.uint64(14)) & ~eight
+                flags &= _EACH * np.uint64(128)
+                if flags != 0:
+                    length = np.int64(trailing_zeros(flags) >> np.uint64(3))
+                    slow = not is_space(data[at + length])
+                    eight &= (np.uint64(1) << np.uint64(8 * length)) - np.uint64(1)
+            if slow:
+                stop = at
+                while stop < min(at + 8, size) and not is_space(data[stop]):
+                    stop += 1
+                eight, length = _next_bytes(data, at, stop)
+            if length > 0:
+                h = _stirred(h, eight)
+                at += length
+            if length < 8:
                 break
         ends[n] = at
         hashes[n] = _mixed(h)
