@@ -33,7 +33,7 @@ def _sources() -> str:
     """A hash of all code that ends up inside kernels: kernels call each other and use constants across files."""
     root = Path(__file__).parent
     digest = hashlib.blake2b(digest_size=16)
-    for path in sorted([*root.glob("*/_kernels.py"), root / "model" / "layout.py", root / "_jit.py"]):
+    for path in sorted([*root.glob("*/_*.py"), root / "model" / "layout.py", root / "_jit.py"]):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
