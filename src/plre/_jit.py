@@ -67,6 +67,11 @@ def fast_kernel(function: Kernel) -> Kernel:
     return _compile(function, fastmath=_FAST)
 
 
+def inner_kernel(function: Kernel) -> Kernel:
+    """Compile as ``fast_kernel`` does, into each kernel that calls it: for what is called too often to be called."""
+    return _compile(function, fastmath=_FAST, forceinline=True)
+
+
 def cpu_count() -> int:
     """The cores this process may use."""
     if hasattr(os, "sched_getaffinity"):

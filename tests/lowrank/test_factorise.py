@@ -76,16 +76,23 @@ def test_row_and_column_sums_hold_after_any_number_of_steps(seed: int, rank: int
         assert relative_error(z.sum(axis=1), x.sum(axis=1)) < 1e-6
 
 
-def halves_in_turn(x: np.ndarray, rank: int, steps: int, seed: int) -> np.ndarray:
-    """The multiplicative updates of Lee and Seung in double precision, columns first, and a joint step at the end."""
+def halves_in_turn(x: np.ndarray, rank: int, steps: int, seed: int, fresh: int = 0) -> np.ndarray:
+    """The multiplicative updates of Lee and Seung in double precision, columns first, and a joint step at the end.
+
+    Before the last ``fresh`` ones, columns and then rows start evenly.
+    """
     u = start(x.shape[0] * rank, seed).reshape(-1, rank)
     v = start(x.shape[1] * rank, seed ^ (2**64 - 1)).reshape(-1, rank)
 
     def ratio() -> np.ndarray:
         return np.divide(x, u @ v.T, where=x > 0, out=np.zeros_like(x))
 
-    for _ in range(steps - 1):
+    for step in range(steps - 1):
+        if step == steps - 1 - fresh:
+            v = np.ones_like(v)
         v = v * (ratio().T @ u) / u.sum(axis=0)
+        if step == steps - 1 - fresh:
+            u = np.ones_like(u) * u.sum(axis=0)
         u = u * (ratio() @ v) / v.sum(axis=0)
         u, v = u * v.sum(axis=0), v / v.sum(axis=0)
     new_u = u * (ratio() @ v)
@@ -94,16 +101,18 @@ def halves_in_turn(x: np.ndarray, rank: int, steps: int, seed: int) -> np.ndarra
 
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("rank", [2, 3, 8, 11])
-@pytest.mark.parametrize("steps", [1, 2, 10])
-def test_steps_equal_their_twin(monkeypatch: pytest.MonkeyPatch, steps: int, rank: int, large: bool) -> None:
+@pytest.mark.parametrize(("steps", "fresh"), [(1, 0), (2, 0), (10, 0), (10, 3), (40, 6)])
+def test_steps_equal_their_twin(
+    monkeypatch: pytest.MonkeyPatch, steps: int, fresh: int, rank: int, large: bool
+) -> None:
     if large:
         monkeypatch.setattr(module, "_LARGE", 0)
     blocks, values, dense = block_matrix(5)
     ranks = np.full(len(blocks), rank, np.int32)
-    factors = factorise(blocks, values, ranks, stopping=Stopping(steps, 0.0), seed=3)
+    factors = factorise(blocks, values, ranks, stopping=Stopping(steps, -1.0, fresh), seed=3)
     seeds = np.random.SeedSequence(3).generate_state(len(blocks), np.uint64)
     for b, (x, columns) in enumerate(dense):
-        twin = halves_in_turn(x, rank, steps, int(seeds[b]))
+        twin = halves_in_turn(x, rank, steps, int(seeds[b]), fresh)
         np.testing.assert_allclose(product(blocks, factors, b, columns), twin, rtol=2e-4, atol=1e-6)
         if steps == 1:
             np.testing.assert_allclose(twin, em(x, rank, 1, int(seeds[b])), rtol=1e-12)
@@ -163,11 +172,11 @@ def test_likelihood_never_falls_and_tolerance_stops() -> None:
     x, columns = dense[0]
     likelihoods = []
     for steps in (1, 2, 4, 8, 16, 64, 256):
-        factors = factorise(blocks, values, np.array([3], np.int32), stopping=Stopping(steps, 0.0))
+        factors = factorise(blocks, values, np.array([3], np.int32), stopping=Stopping(steps, 0.0, 0))
         z = product(blocks, factors, 0, columns)
         likelihoods.append(float((x * np.log(np.where(x > 0, z, 1))).sum()))
     assert likelihoods == sorted(likelihoods)
-    early = factorise(blocks, values, np.array([3], np.int32), stopping=Stopping(256, 1e-2))
+    early = factorise(blocks, values, np.array([3], np.int32), stopping=Stopping(256, 1e-2, 0))
     z = product(blocks, early, 0, columns)
     assert likelihoods[0] < float((x * np.log(np.where(x > 0, z, 1))).sum()) < likelihoods[-1]
 

@@ -21,10 +21,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from plre._jit import fast_kernel, kernel
+from plre._jit import fast_kernel, inner_kernel, kernel
 from plre.lowrank._lanes import (
-    LANES, at, load, load_four, log, only, over, plus, prefetch, spread, store, times, times_plus, total, totals, zeros,
-)  # fmt: skip
+    LANES,
+    at,
+    load,
+    load_four,
+    log,
+    only,
+    over,
+    plus,
+    prefetch,
+    spread,
+    store,
+    times,
+    times_plus,
+    total,
+    totals,
+    zeros,
+)
 
 _TINY = np.float32(1e-30)
 #: Numbers in a cache line.
@@ -137,7 +152,15 @@ def randomise(first, last, rank, width, factor, seed, sums):
             factor[i * width + k] = 0.0
 
 
-@fast_kernel
+@kernel
+def even(first, last, rank, width, factor):
+    """Rows in which all components are alike."""
+    for i in range(first, last):
+        for k in range(width):
+            factor[i * width + k] = 1.0 if k < rank else 0.0
+
+
+@inner_kernel
 def accumulate(first, last, width, others, values, other, shift, own, acc, with_likelihood):
     """``acc = sum_j x_j / (own . other_j) other_j`` over the entries ``first`` to ``last`` of one row (or column).
 
@@ -183,8 +206,8 @@ def accumulate(first, last, width, others, values, other, shift, own, acc, with_
 def update(first, last, bounds, width, starts, others, values, factor, other, shift, scale, sums, likelihoods, check):
     """Half a step for pieces ``first`` to ``last`` of one side: ``factor`` is replaced, row by row.
 
-    The rows of piece p are ``bounds[p] : bounds[p + 1]``; ``sums[p]`` receives their sum, and ``likelihoods[p]`` that of
-    x ln(u . v) if ``check`` asks for it.
+    The rows of piece p are ``bounds[p] : bounds[p + 1]``; ``sums[p]`` receives their sum, and ``likelihoods[p]`` that
+    of x ln(u . v) if ``check`` asks for it.
     """
     own, acc = np.empty(width, scale.dtype), np.empty(width, scale.dtype)
     for p in range(first, last):
@@ -194,9 +217,7 @@ def update(first, last, bounds, width, starts, others, values, factor, other, sh
             row = i * width
             for k in range(0, width, LANES):
                 store(own, k, times(load(factor, row + k, own), load(scale, k, own)))
-            likelihoods[p] += accumulate(
-                starts[i], starts[i + 1], width, others, values, other, shift, own, acc, check
-            )
+            likelihoods[p] += accumulate(starts[i], starts[i + 1], width, others, values, other, shift, own, acc, check)
             for k in range(0, width, LANES):
                 part = times(load(own, k, own), load(acc, k, own))
                 store(factor, row + k, part)
@@ -236,7 +257,7 @@ def reciprocal(sums, scale):
 def solve(
     blocks, rank, width, row_start, column_start, left_start, right_start, seeds, left, right,
     entry_start, rows, values, row_entry_start, row_columns, row_values, row_place, column_place,
-    out_left, out_right, max_steps, check_every, tolerance,
+    out_left, out_right, steps, fresh, check_every, tolerance,
 ):  # fmt: skip
     """All steps for each of ``blocks``, one after the other; the factors go to ``out_left`` and ``out_right``."""
     for b in blocks:
@@ -251,21 +272,24 @@ def solve(
         randomise(0, row1 - row0, rank[b], w, u, seeds[b], u_sums[0])
         randomise(0, col1 - col0, rank[b], w, v, ~seeds[b], v_sums[0])
         whole = values[entry_start[col0] : entry_start[col1]].sum()
-        before = -np.inf
-        for step in range(1, max_steps):
-            check = step % check_every == 0
-            update(
-                0, 1, all_columns, w, of_column, rows, values, v, u, row0 * w, scale, v_sums, likelihood, check
-            )
+        before, done, anew = -np.inf, 0, steps - fresh
+        while done < steps:
+            check = done < anew and done % check_every == check_every - 1
+            if done == anew:
+                even(0, col1 - col0, rank[b], w, v)
+                scale[:] = 1
+            update(0, 1, all_columns, w, of_column, rows, values, v, u, row0 * w, scale, v_sums, likelihood, check)
             now = likelihood[0] - whole * np.log(whole)
             reciprocal(u_sums, scale)
-            update(
-                0, 1, all_rows, w, of_row, row_columns, row_values, u, v, col0 * w, scale, u_sums, likelihood, False
-            )
+            if done == anew:
+                even(0, row1 - row0, rank[b], w, u)
+                scale[:] = 1
+            update(0, 1, all_rows, w, of_row, row_columns, row_values, u, v, col0 * w, scale, u_sums, likelihood, False)
             reciprocal(v_sums, scale)
+            done += 1
             if check:
                 if now - before < tolerance * check_every * abs(now):
-                    break
+                    done = anew
                 before = now
         precise, sums, unused = scale.astype(np.float64), np.zeros((1, w)), np.zeros((1, w))
         finish(

@@ -10,12 +10,14 @@ Nothing here checks bounds. ``like`` is any array; its type is the precision of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, models, register_model
+from numba.extending import intrinsic as numba_intrinsic
+from numba.extending import models, register_model
 
 #: Numbers in a vector; rows of factors are padded to a multiple of it.
 LANES = 8
@@ -24,6 +26,12 @@ LANES = 8
 _FAST = ("reassoc", "contract", "nsz", "arcp")
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
+
+
+def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Numba's, for type checkers: a kernel calls the function with other arguments than it is written with."""
+    made: Callable[..., Any] = numba_intrinsic(function)
+    return made
 
 
 class Lanes(types.Type):  # type: ignore[misc]
@@ -38,7 +46,7 @@ class Lanes(types.Type):  # type: ignore[misc]
 @register_model(Lanes)
 class _Model(models.PrimitiveModel):  # type: ignore[misc]
     def __init__(self, manager: Any, lanes: Lanes) -> None:
-        super().__init__(manager, lanes, _vector(lanes))
+        super().__init__(manager, lanes, _vector(lanes))  # type: ignore[no-untyped-call]
 
 
 def _vector(lanes: Lanes) -> Any:
@@ -76,19 +84,19 @@ def _load(array: Any, like: Any, count: int) -> Any:
     return result(array, types.intp, like), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def load(context: Any, array: Any, index: Any, like: Any) -> Any:
     """Eight numbers of ``array`` from ``index`` on."""
     return _load(array, like, LANES)
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def load_four(context: Any, array: Any, index: Any, like: Any) -> Any:
     """Four numbers of ``array`` from ``index`` on."""
     return _load(array, like, 4)
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def store(context: Any, array: Any, index: Any, lanes: Any) -> Any:
     """Put eight numbers into ``array`` from ``index`` on."""
 
@@ -103,7 +111,7 @@ def store(context: Any, array: Any, index: Any, lanes: Any) -> Any:
     return types.void(array, types.intp, lanes), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def at(context: Any, array: Any, index: Any) -> Any:
     """``array[index]`` for an index that is not negative, which numba would otherwise have to ask each time."""
     result = types.intp if isinstance(array.dtype, types.Integer) else array.dtype
@@ -115,42 +123,41 @@ def at(context: Any, array: Any, index: Any) -> Any:
     return result(array, types.intp), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def prefetch(context: Any, array: Any, index: Any) -> Any:
     """Tell the processor that ``array[index]`` will be read soon."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        address = builder.bitcast(
-            _address(context, builder, array, args[0], args[1]), ir.IntType(8).as_pointer()
-        )
+        address = builder.bitcast(_address(context, builder, array, args[0], args[1]), ir.IntType(8).as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [address.type, _I32, _I32, _I32])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        get: Any = cgutils.get_or_insert_function
+        function = get(builder.module, kind, "llvm.prefetch.p0i8")
         builder.call(function, [address, _I32(0), _I32(3), _I32(1)])
         return context.get_dummy_value()
 
     return types.void(array, types.intp), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def zeros(context: Any, like: Any) -> Any:
     """Eight zeros."""
     result = Lanes(like.dtype)
     return result(like), lambda context, builder, signature, args: _constant(_vector(result), [0.0] * LANES)
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def times(context: Any, a: Any, b: Any) -> Any:
     """Lane by lane, a b."""
     return a(a, a), lambda context, builder, signature, args: builder.fmul(*args, flags=_FAST)
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def plus(context: Any, a: Any, b: Any) -> Any:
     """Lane by lane, a + b."""
     return a(a, a), lambda context, builder, signature, args: builder.fadd(*args, flags=_FAST)
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def times_plus(context: Any, a: Any, b: Any, c: Any) -> Any:
     """Lane by lane, a b + c (one instruction where there is one)."""
 
@@ -160,7 +167,7 @@ def times_plus(context: Any, a: Any, b: Any, c: Any) -> Any:
     return a(a, a, a), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def over(context: Any, a: Any, b: Any, least: Any) -> Any:
     """Lane by lane, a / max(b, least)."""
 
@@ -171,7 +178,7 @@ def over(context: Any, a: Any, b: Any, least: Any) -> Any:
     return a(a, a, a.dtype), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def totals(context: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
     """The four sums over all lanes of a, of b, of c and of d."""
 
@@ -180,13 +187,14 @@ def totals(context: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
             return builder.fadd(_shuffle(builder, x, y, even), _shuffle(builder, x, y, odd), flags=_FAST)
 
         halves = [pairs(x, x, [0, 1, 2, 3], [4, 5, 6, 7]) for x in args]
-        quarters = [pairs(x, y, [0, 2, 4, 6], [1, 3, 5, 7]) for x, y in (halves[:2], halves[2:])]
-        return pairs(*quarters, [0, 2, 4, 6], [1, 3, 5, 7])
+        even, odd = [0, 2, 4, 6], [1, 3, 5, 7]
+        ab, cd = pairs(halves[0], halves[1], even, odd), pairs(halves[2], halves[3], even, odd)
+        return pairs(ab, cd, even, odd)
 
     return Lanes(a.dtype, 4)(a, a, a, a), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def total(context: Any, a: Any) -> Any:
     """The sum over all lanes of a vector of four."""
 
@@ -198,7 +206,7 @@ def total(context: Any, a: Any) -> Any:
     return a.dtype(a), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def only(context: Any, a: Any, count: Any) -> Any:
     """The first ``count`` lanes; the others become 0."""
 
@@ -210,7 +218,7 @@ def only(context: Any, a: Any, count: Any) -> Any:
     return a(a, types.intp), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def spread(context: Any, a: Any, lane: Any) -> Any:
     """Eight times the number in one lane (which is written as a number) of a vector of four."""
     if not isinstance(lane, types.IntegerLiteral):
@@ -222,7 +230,7 @@ def spread(context: Any, a: Any, lane: Any) -> Any:
     return Lanes(a.dtype)(a, lane), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def log(context: Any, a: Any) -> Any:
     """Lane by lane, the natural logarithm of positive numbers (not tiny ones), to single precision.
 

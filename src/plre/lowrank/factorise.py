@@ -33,10 +33,21 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Stopping:
-    """When EM stops: after ``steps``, or when a step changes the log-likelihood by less than ``tolerance`` of it."""
+    """When EM stops: after ``steps``, or when a step changes the log-likelihood by less than ``tolerance`` of it.
+
+    The last ``fresh`` steps begin anew: columns learn from the rows found so far with all components alike, then rows
+    from those columns. What is rare has too little to say to shake off its random start, and then goes on to believe
+    too firmly in what it has: a few steps from an even start give it a better guess, and what is frequent is soon where
+    it was. (Measured: 0.2 % off the perplexity of models.) 0 is for the highest likelihood.
+    """
 
     steps: int = 100
     tolerance: float = 1e-5
+    fresh: int = 6
+
+    def before_last(self) -> tuple[int, int]:
+        """Steps before the joint one that comes last, and how many of them are fresh: at most half."""
+        return self.steps - 1, min(self.fresh, (self.steps - 1) // 2)
 
 
 class _Team:
@@ -54,7 +65,7 @@ class _Team:
             self._helpers.shutdown()
 
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> list[R]:
-        """The results in the order of the tasks. The calling thread works too: it wakes up no one to do a single task."""
+        """The results in the order of the tasks. The calling thread works too: for a single task it wakes no one."""
         waiting = deque(enumerate(tasks))
         results: dict[int, R] = {}
 
@@ -66,7 +77,9 @@ class _Team:
                     return
                 results[number] = function(task)
 
-        helpers = [self._helpers.submit(work) for _ in range(min(self.threads, len(waiting)) - 1)] if self._helpers else []
+        helpers = (
+            [self._helpers.submit(work) for _ in range(min(self.threads, len(waiting)) - 1)] if self._helpers else []
+        )
         work()
         for helper in helpers:
             helper.result()
@@ -123,7 +136,7 @@ def factorise(
         chosen = np.flatnonzero(rank > 1)
         if len(chosen):
             entries, columns = _sizes(blocks, chosen)
-            seeds = np.random.SeedSequence(seed).generate_state(len(chosen), np.uint64)
+            seeds = np.random.SeedSequence(seed).generate_state(len(chosen), np.uint64).astype(np.uint64)
             work = entries * rank[chosen]
             need = _bytes(entries, np.diff(blocks.row_start)[chosen], columns, _padded(rank[chosen]))
             for first, last in _groups(need, memory):
@@ -304,7 +317,7 @@ def _run(
             group, p.rank, p.width, rows.start, columns.start, rows.factor_start, columns.factor_start, p.seeds,
             rows.factor, columns.factor, columns.entry_start, columns.others, columns.values,
             rows.entry_start, rows.others, rows.values, rows.place, columns.place,
-            factors.left, factors.right, stopping.steps, _CHECK_EVERY, stopping.tolerance,
+            factors.left, factors.right, *stopping.before_last(), _CHECK_EVERY, stopping.tolerance,
         )  # fmt: skip
         advance(float(share[group].sum()))
 
@@ -338,6 +351,13 @@ class _Half:
                 )
 
         self.team.run(run, self.jobs)
+
+    def even(self) -> None:
+        """Forget: all components alike."""
+        self.team.run(
+            lambda job: kernels.even(self.bounds[job[0]], self.bounds[job[1]], self.rank, self.width, self.factor),
+            self.jobs,
+        )
 
     def update(self, other: _Half, scale: NDArray[np.float32], check: bool) -> float:
         """Half a step; the log-likelihood before it, if ``check`` asks for it."""
@@ -374,18 +394,26 @@ def _large(p: _Packed, b: int, factors: Factors, stopping: Stopping, team: _Team
     columns.randomise(~p.seeds[b])
     whole = columns.values[columns.starts[0] : columns.starts[-1]].sum(dtype=np.float64)
     scale = np.ones(width, np.float32)
-    before, done = -np.inf, 0
-    while done < stopping.steps - 1:
-        done += 1
-        check = done % _CHECK_EVERY == 0
+    steps, fresh = stopping.before_last()
+    before, done, anew = -np.inf, 0, steps - fresh
+    while done < steps:
+        check = done < anew and done % _CHECK_EVERY == _CHECK_EVERY - 1
+        if done == anew:
+            columns.even()
+            scale[:] = 1
         likelihood = columns.update(rows, scale, check) - whole * np.log(whole)
         kernels.reciprocal(rows.sums, scale)
+        if done == anew:
+            rows.even()
+            scale[:] = 1
         rows.update(columns, scale, False)
         kernels.reciprocal(columns.sums, scale)
+        done += 1
         advance(1 / stopping.steps)
         if check:
             if likelihood - before < stopping.tolerance * _CHECK_EVERY * abs(likelihood):
-                break
+                advance((anew - done) / stopping.steps)
+                done = anew
             before = likelihood
     precise = scale.astype(np.float64)
     sums = rows.finish(columns, precise, np.ones(width), factors.left)
