@@ -100,7 +100,7 @@ def halves_in_turn(x: np.ndarray, rank: int, steps: int, seed: int, fresh: int =
 
 
 @pytest.mark.parametrize("large", [False, True])
-@pytest.mark.parametrize("rank", [2, 3, 8, 11])
+@pytest.mark.parametrize("rank", [2, 8, 11, 20, 30, 40])
 @pytest.mark.parametrize(("steps", "fresh"), [(1, 0), (2, 0), (10, 0), (10, 3), (40, 6)])
 def test_steps_equal_their_twin(
     monkeypatch: pytest.MonkeyPatch, steps: int, fresh: int, rank: int, large: bool

@@ -42,6 +42,8 @@ from plre.lowrank._lanes import (
 )
 
 _TINY = np.float32(1e-30)
+#: Rows up to this length are summed up in registers.
+_NARROW = 4 * LANES
 #: Numbers in a cache line.
 _LINE = 16
 #: Entries are read a few at a time, so arrays of entries end with this many that are never used.
@@ -202,6 +204,73 @@ def accumulate(first, last, width, others, values, other, shift, own, acc, with_
     return likelihood
 
 
+@inner_kernel
+def weigh(ra, rb, rc, rd, other, a, b, c, d, k, part, like):
+    """Add four weighted rows, from number ``k`` on, to ``part``."""
+    part = times_plus(ra, load(other, a + k, like), part)
+    part = times_plus(rb, load(other, b + k, like), part)
+    part = times_plus(rc, load(other, c + k, like), part)
+    return times_plus(rd, load(other, d + k, like), part)
+
+
+@inner_kernel
+def accumulate_narrow(first, last, width, others, values, other, shift, own, acc, with_likelihood):
+    """``accumulate`` for rows of at most ``_NARROW`` numbers, whose sums stay in registers."""
+    likelihood = 0.0
+    two, three, four = width > LANES, width > 2 * LANES, width > 3 * LANES
+    own0 = own1 = own2 = own3 = sum0 = sum1 = sum2 = sum3 = zeros(own)
+    own0 = load(own, 0, own)
+    if two:
+        own1 = load(own, LANES, own)
+    if three:
+        own2 = load(own, 2 * LANES, own)
+    if four:
+        own3 = load(own, 3 * LANES, own)
+    for e in range(first, last, 4):
+        a = at(others, e) * width - shift
+        b = at(others, min(e + 1, last - 1)) * width - shift
+        c = at(others, min(e + 2, last - 1)) * width - shift
+        d = at(others, min(e + 3, last - 1)) * width - shift
+        za, zb = times(load(other, a, own), own0), times(load(other, b, own), own0)
+        zc, zd = times(load(other, c, own), own0), times(load(other, d, own), own0)
+        if two:
+            za = times_plus(load(other, a + LANES, own), own1, za)
+            zb = times_plus(load(other, b + LANES, own), own1, zb)
+            zc = times_plus(load(other, c + LANES, own), own1, zc)
+            zd = times_plus(load(other, d + LANES, own), own1, zd)
+        if three:
+            za = times_plus(load(other, a + 2 * LANES, own), own2, za)
+            zb = times_plus(load(other, b + 2 * LANES, own), own2, zb)
+            zc = times_plus(load(other, c + 2 * LANES, own), own2, zc)
+            zd = times_plus(load(other, d + 2 * LANES, own), own2, zd)
+        if four:
+            za = times_plus(load(other, a + 3 * LANES, own), own3, za)
+            zb = times_plus(load(other, b + 3 * LANES, own), own3, zb)
+            zc = times_plus(load(other, c + 3 * LANES, own), own3, zc)
+            zd = times_plus(load(other, d + 3 * LANES, own), own3, zd)
+        x = only(load_four(values, e, own), last - e)
+        z = totals(za, zb, zc, zd)
+        if with_likelihood:
+            likelihood += total(times(x, log(z)))
+        ratio = over(x, z, _TINY)
+        ra, rb, rc, rd = spread(ratio, 0), spread(ratio, 1), spread(ratio, 2), spread(ratio, 3)
+        sum0 = weigh(ra, rb, rc, rd, other, a, b, c, d, 0, sum0, own)
+        if two:
+            sum1 = weigh(ra, rb, rc, rd, other, a, b, c, d, LANES, sum1, own)
+        if three:
+            sum2 = weigh(ra, rb, rc, rd, other, a, b, c, d, 2 * LANES, sum2, own)
+        if four:
+            sum3 = weigh(ra, rb, rc, rd, other, a, b, c, d, 3 * LANES, sum3, own)
+    store(acc, 0, sum0)
+    if two:
+        store(acc, LANES, sum1)
+    if three:
+        store(acc, 2 * LANES, sum2)
+    if four:
+        store(acc, 3 * LANES, sum3)
+    return likelihood
+
+
 @fast_kernel
 def update(first, last, bounds, width, starts, others, values, factor, other, shift, scale, sums, likelihoods, check):
     """Half a step for pieces ``first`` to ``last`` of one side: ``factor`` is replaced, row by row.
@@ -217,7 +286,14 @@ def update(first, last, bounds, width, starts, others, values, factor, other, sh
             row = i * width
             for k in range(0, width, LANES):
                 store(own, k, times(load(factor, row + k, own), load(scale, k, own)))
-            likelihoods[p] += accumulate(starts[i], starts[i + 1], width, others, values, other, shift, own, acc, check)
+            if width <= _NARROW:
+                likelihoods[p] += accumulate_narrow(
+                    starts[i], starts[i + 1], width, others, values, other, shift, own, acc, check
+                )
+            else:
+                likelihoods[p] += accumulate(
+                    starts[i], starts[i + 1], width, others, values, other, shift, own, acc, check
+                )
             for k in range(0, width, LANES):
                 part = times(load(own, k, own), load(acc, k, own))
                 store(factor, row + k, part)
