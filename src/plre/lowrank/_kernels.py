@@ -25,6 +25,7 @@ from plre._jit import fast_kernel, inner_kernel, kernel
 from plre.lowrank._lanes import (
     LANES,
     at,
+    drop,
     load,
     load_four,
     log,
@@ -42,6 +43,8 @@ from plre.lowrank._lanes import (
 )
 
 _TINY = np.float32(1e-30)
+#: Factors, which are as large as counts, become 0 below this: EM lets many of them shrink until processors slow down.
+_NOTHING = np.float32(1e-20)
 #: Rows up to this length are summed up in registers.
 _NARROW = 4 * LANES
 #: Numbers in a cache line.
@@ -295,7 +298,7 @@ def update(first, last, bounds, width, starts, others, values, factor, other, sh
                     starts[i], starts[i + 1], width, others, values, other, shift, own, acc, check
                 )
             for k in range(0, width, LANES):
-                part = times(load(own, k, own), load(acc, k, own))
+                part = drop(times(load(own, k, own), load(acc, k, own)), _NOTHING)
                 store(factor, row + k, part)
                 store(sums, p * width + k, plus(load(sums, p * width + k, own), part))
 

@@ -179,6 +179,17 @@ def over(context: Any, a: Any, b: Any, least: Any) -> Any:
 
 
 @intrinsic
+def drop(context: Any, a: Any, least: Any) -> Any:
+    """Lane by lane, a, or 0 where it is not above ``least``."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        above = builder.fcmp_ordered(">", args[0], _fill(builder, args[1], args[0].type))
+        return builder.select(above, args[0], _constant(args[0].type, [0.0] * a.count))
+
+    return a(a, a.dtype), codegen
+
+
+@intrinsic
 def totals(context: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
     """The four sums over all lanes of a, of b, of c and of d."""
 
