@@ -34,9 +34,7 @@ def _sources() -> str:
     """A hash of all code that ends up inside kernels: kernels call each other and use constants across files."""
     root = Path(__file__).parent
     digest = hashlib.blake2b(digest_size=16)
-    for path in sorted(
-        [*root.glob("*/_kernels.py"), root / "model" / "layout.py", root / "_jit.py", root / "_memory.py"]
-    ):
+    for path in sorted([*root.glob("*/_*.py"), *root.glob("_*.py"), root / "model" / "layout.py"]):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -68,6 +66,11 @@ def kernel(function: Kernel) -> Kernel:
 def fast_kernel(function: Kernel) -> Kernel:
     """Compile with sums that may be reordered (and therefore vectorised)."""
     return _compile(function, fastmath=_FAST)
+
+
+def inner_kernel(function: Kernel) -> Kernel:
+    """Compile as ``fast_kernel`` does, into each kernel that calls it: for what is called too often to be called."""
+    return _compile(function, fastmath=_FAST, forceinline=True)
 
 
 class Direct:

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plre._jit import fast_kernel
 from plre.lowrank import factorise as module
+from plre.lowrank._lanes import LANES, load_four, log, only, total
 from plre.lowrank.blocks import Blocks, Factors, Rank, stack
 from plre.lowrank.factorise import Stopping, factorise
-from tests.reference import em
+from tests.reference import em, start
 
 
 def block_matrix(
@@ -46,6 +50,17 @@ def product(blocks: Blocks, factors: Factors, b: int, columns: np.ndarray) -> np
     return left @ right.reshape(len(columns), rank).T
 
 
+@fast_kernel
+def logarithms(x: np.ndarray) -> np.ndarray:
+    """The logarithm that kernels use, of four numbers at a time."""
+    found = np.empty(len(x) + LANES, x.dtype)
+    for i in range(0, len(x), 4):
+        y = log(load_four(x, i, x))
+        for lane in range(4):
+            found[i + lane] = total(only(y, lane + 1)) - total(only(y, lane))
+    return found[: len(x)]
+
+
 def relative_error(found: np.ndarray, wanted: np.ndarray) -> float:
     return float(np.max(np.abs(found - wanted) / np.where(wanted > 0, wanted, 1.0), initial=0.0))
 
@@ -61,16 +76,81 @@ def test_row_and_column_sums_hold_after_any_number_of_steps(seed: int, rank: int
         assert relative_error(z.sum(axis=1), x.sum(axis=1)) < 1e-6
 
 
-@pytest.mark.parametrize("rank", [2, 3, 5])
-@pytest.mark.parametrize("steps", [1, 2, 10])
-def test_em_equals_its_twin(rank: int, steps: int) -> None:
+def halves_in_turn(x: np.ndarray, rank: int, steps: int, seed: int, fresh: int = 0) -> np.ndarray:
+    """The multiplicative updates of Lee and Seung in double precision, columns first, and a joint step at the end.
+
+    Before the last ``fresh`` ones, columns and then rows start evenly.
+    """
+    u = start(x.shape[0] * rank, seed).reshape(-1, rank)
+    v = start(x.shape[1] * rank, seed ^ (2**64 - 1)).reshape(-1, rank)
+
+    def ratio() -> np.ndarray:
+        return np.divide(x, u @ v.T, where=x > 0, out=np.zeros_like(x))
+
+    for step in range(steps - 1):
+        if step == steps - 1 - fresh:
+            v = np.ones_like(v)
+        v = v * (ratio().T @ u) / u.sum(axis=0)
+        if step == steps - 1 - fresh:
+            u = np.ones_like(u) * u.sum(axis=0)
+        u = u * (ratio() @ v) / v.sum(axis=0)
+        u, v = u * v.sum(axis=0), v / v.sum(axis=0)
+    new_u = u * (ratio() @ v)
+    return new_u @ (v * (ratio().T @ u) / new_u.sum(axis=0)).T
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("rank", [2, 8, 11, 20, 30, 40])
+@pytest.mark.parametrize(("steps", "fresh"), [(1, 0), (2, 0), (10, 0), (10, 3), (40, 6)])
+def test_steps_equal_their_twin(
+    monkeypatch: pytest.MonkeyPatch, steps: int, fresh: int, rank: int, large: bool
+) -> None:
+    if large:
+        monkeypatch.setattr(module, "_LARGE", 0)
     blocks, values, dense = block_matrix(5)
     ranks = np.full(len(blocks), rank, np.int32)
-    factors = factorise(blocks, values, ranks, stopping=Stopping(steps, 0.0), seed=3)
+    factors = factorise(blocks, values, ranks, stopping=Stopping(steps, -1.0, fresh), seed=3)
     seeds = np.random.SeedSequence(3).generate_state(len(blocks), np.uint64)
     for b, (x, columns) in enumerate(dense):
-        twin = em(x, rank, steps, int(seeds[b]))
+        twin = halves_in_turn(x, rank, steps, int(seeds[b]), fresh)
         np.testing.assert_allclose(product(blocks, factors, b, columns), twin, rtol=2e-4, atol=1e-6)
+        if steps == 1:
+            np.testing.assert_allclose(twin, em(x, rank, 1, int(seeds[b])), rtol=1e-12)
+
+
+def test_halves_in_turn_end_where_joint_steps_end() -> None:
+    x = np.random.default_rng(0).gamma(1.0, size=(6, 5))
+    np.testing.assert_allclose(halves_in_turn(x, 2, 3000, 0), em(x, 2, 3000, 0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("limit", [0, 10**9])
+def test_groups_that_fit_into_memory_change_nothing(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    monkeypatch.setattr(module, "_LARGE", limit)
+    blocks, values, _ = block_matrix(6, blocks=7, rows=60, columns=40)
+    ranks = np.array([3, 1, 9, 2, 0, 17, 5], np.int32)
+    whole = factorise(blocks, values, ranks)
+    used: list[int] = []
+    pack = module._pack
+
+    def counted(*arguments: Any) -> Any:
+        packed = pack(*arguments)
+        sides = (packed.rows, packed.columns)
+        used.append(sum(a.nbytes for side in sides for a in (side.others, side.values, side.factor, side.place)))
+        return packed
+
+    monkeypatch.setattr(module, "_pack", counted)
+    for memory, groups in ((1, 5), (60_000, 2), (10**9, 1)):
+        used.clear()
+        part = factorise(blocks, values, ranks, memory=memory, threads=2)
+        assert part.left.tobytes() == whole.left.tobytes()
+        assert part.right.tobytes() == whole.right.tobytes()
+        assert len(used) == groups
+        assert memory == 1 or max(used) <= memory
+
+
+def test_logarithm_in_vectors_is_the_logarithm() -> None:
+    x = np.array([1e-20, 1e-3, 0.7, 0.7071, 0.7072, 1, 1.4142, 1.4143, 2, 3, 1e7, 1e20], np.float32)
+    np.testing.assert_allclose(logarithms(x), np.log(x.astype(float)), rtol=2e-7, atol=5e-8)
 
 
 def test_rank_one_is_row_sum_times_column_sum() -> None:
@@ -92,11 +172,11 @@ def test_likelihood_never_falls_and_tolerance_stops() -> None:
     x, columns = dense[0]
     likelihoods = []
     for steps in (1, 2, 4, 8, 16, 64, 256):
-        factors = factorise(blocks, values, np.array([3], np.int32), stopping=Stopping(steps, 0.0))
+        factors = factorise(blocks, values, np.array([3], np.int32), stopping=Stopping(steps, 0.0, 0))
         z = product(blocks, factors, 0, columns)
         likelihoods.append(float((x * np.log(np.where(x > 0, z, 1))).sum()))
     assert likelihoods == sorted(likelihoods)
-    early = factorise(blocks, values, np.array([3], np.int32), stopping=Stopping(256, 1e-2))
+    early = factorise(blocks, values, np.array([3], np.int32), stopping=Stopping(256, 1e-2, 0))
     z = product(blocks, early, 0, columns)
     assert likelihoods[0] < float((x * np.log(np.where(x > 0, z, 1))).sum()) < likelihoods[-1]
 

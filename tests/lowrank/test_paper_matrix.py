@@ -20,7 +20,7 @@ def approximate(matrix: np.ndarray, rank: int, seed: int = 0) -> np.ndarray:
     starts = np.searchsorted(columns, np.arange(4)).astype(np.int32)
     blocks = Blocks(np.array([0, 3], np.int32), np.zeros(3, np.int32), starts, rows.astype(np.int32))
     values = matrix.T[np.nonzero(matrix.T)].astype(np.float32)
-    factors = factorise(blocks, values, np.array([rank], np.int32), stopping=Stopping(20_000, 0.0), seed=seed)
+    factors = factorise(blocks, values, np.array([rank], np.int32), stopping=Stopping(20_000, 0.0, fresh=0), seed=seed)
     return product(blocks, factors, 0, np.arange(3))
 
 

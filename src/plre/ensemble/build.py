@@ -100,10 +100,11 @@ class Builder:
                             stopping=self.recipe.stopping(n),
                             seed=(self.recipe.seed, n, number),
                             threads=self.threads,
+                            memory=self.scratch.memory,
                             advance=lambda share: advance(share * steps),
                         )
                     )
-            self._factors[key] = stack(blocks, parts)
+            self._factors[key] = stack(blocks, parts, threads=self.threads)
         return self._factors[key]
 
     def build(

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from plre._jit import even_ranges, parallel
 from plre.errors import TooLargeError
 from plre.lowrank import _kernels as kernels
 
 #: Numbers that one side of an order's factors may have: a model file points into them with 32 bits.
 LARGEST = 2**31 - 1
+#: Factors are set side by side in this many pieces.
+_PIECES = 32
 
 
 @dataclass(frozen=True)
@@ -104,17 +107,26 @@ class Factors:
         )
 
 
-def stack(blocks: Blocks, parts: list[Factors]) -> Factors:
+def stack(blocks: Blocks, parts: list[Factors], *, threads: int = 1) -> Factors:
     """The sum of several approximations, as one: their factors side by side."""
     if len(parts) == 1:
         return parts[0]
     rank = np.sum([part.rank for part in parts], axis=0).astype(np.int32)
     total = Factors.empty(blocks, rank)
     before = np.zeros(len(blocks), np.int32)
+
+    def rows(piece: tuple[int, int]) -> None:
+        kernels.place_rows(
+            *piece, blocks.row_start, part.rank, part.left, part.left_start, before, rank, total.left, total.left_start
+        )
+
+    def columns(piece: tuple[int, int]) -> None:
+        kernels.place_columns(
+            *piece, blocks.column_block, part.rank, part.right, part.right_start, before, total.right, total.right_start
+        )
+
     for part in parts:
-        kernels.place(
-            blocks.row_start, blocks.column_block, part.rank, part.left, part.left_start, part.right, part.right_start,
-            before, rank, total.left, total.left_start, total.right, total.right_start,
-        )  # fmt: skip
+        parallel(rows, even_ranges(part.left_start, 0, len(blocks), _PIECES), threads)
+        parallel(columns, even_ranges(part.right_start, 0, len(blocks.column_block), _PIECES), threads)
         before += part.rank
     return total

@@ -2,55 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import even_ranges, parallel
+from plre._jit import even_ranges
 from plre.lowrank import _kernels as kernels
+from plre.lowrank._lanes import LANES
 from plre.lowrank.blocks import Blocks, Factors
 from plre.progress import Advance
 
 #: A block with more work than this (non-zeros times rank) is shared among threads; others go to one thread each.
-_LARGE = 8_000_000
+_LARGE = 4_000_000
 #: The work of a large block is cut into this many pieces, whatever the number of threads.
-_PIECES = 32
-#: The likelihood is looked at every so many steps: at rank 20 it makes a step half as long again.
+_PIECES = 64
+#: Pieces of everything that is done once: they need room for a number per row or block each.
+_PARTS = 16
+#: The likelihood is looked at every so many steps.
 _CHECK_EVERY = 5
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
 class Stopping:
-    """When EM stops: after ``steps``, or when a step changes the log-likelihood by less than ``tolerance`` of it."""
+    """When EM stops: after ``steps``, or when a step changes the log-likelihood by less than ``tolerance`` of it.
+
+    The last ``fresh`` steps begin anew: columns learn from the rows found so far with all components alike, then rows
+    from those columns. What is rare has too little to say to shake off its random start, and then goes on to believe
+    too firmly in what it has: a few steps from an even start give it a better guess, and what is frequent is soon where
+    it was. This is not the paper's, which goes for the highest likelihood: 0.
+    """
 
     steps: int = 100
     tolerance: float = 1e-5
+    fresh: int = 0
+
+    def before_last(self) -> tuple[int, int]:
+        """Steps before the joint one that comes last, and how many of them are fresh: at most half."""
+        return self.steps - 1, min(self.fresh, (self.steps - 1) // 2)
+
+
+class _Team:
+    """Threads that stay together for many short tasks; whoever is free takes the next."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._helpers = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+
+    def __enter__(self) -> _Team:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._helpers:
+            self._helpers.shutdown()
+
+    def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> list[R]:
+        """The results in the order of the tasks. The calling thread works too: for a single task it wakes no one."""
+        waiting = deque(enumerate(tasks))
+        results: dict[int, R] = {}
+
+        def work() -> None:
+            while True:
+                try:
+                    number, task = waiting.popleft()
+                except IndexError:
+                    return
+                results[number] = function(task)
+
+        helpers = (
+            [self._helpers.submit(work) for _ in range(min(self.threads, len(waiting)) - 1)] if self._helpers else []
+        )
+        work()
+        for helper in helpers:
+            helper.result()
+        return [results[number] for number in range(len(results))]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The rows or the columns of some blocks, as one half step sees them."""
+
+    start: NDArray[np.int64]  # the first one of each block
+    entry_start: NDArray[np.int64]  # of each row or column
+    others: NDArray[np.int32]  # the column (for rows) or the row (for columns) of each entry
+    values: NDArray[np.float32]
+    factor_start: NDArray[np.int64]  # of each block
+    factor: NDArray[np.float32]
+    place: NDArray[np.int64]  # where each one's factors belong in the end
 
 
 @dataclass(frozen=True)
 class _Packed:
-    """The blocks of rank 2 and more, packed (rows, columns, entries and factors of a block follow each other)."""
+    """Blocks of rank 2 and more, packed: what belongs to a block stands together."""
 
     rank: NDArray[np.int64]
-    row_start: NDArray[np.int64]  # of each block
-    column_start: NDArray[np.int64]  # of each block
-    columns: NDArray[np.int64]  # the original column of each packed one
-    entry_start: NDArray[np.int64]  # of each column
-    rows: NDArray[np.int32]
-    values: NDArray[np.float32]
-    row_entry_start: NDArray[np.int64]  # of each row
-    row_columns: NDArray[np.int32]
-    row_entries: NDArray[np.int32]
-    left_start: NDArray[np.int64]  # of each block
-    right_start: NDArray[np.int64]  # of each block
-    left: NDArray[np.float32]
-    right: NDArray[np.float32]
-    #: x_ij / (u_i . v_j), made by the pass over the columns for the pass over the rows.
-    ratios: NDArray[np.float32]
+    #: The rank, padded to whole vectors.
+    width: NDArray[np.int64]
+    rows: _Side
+    columns: _Side
     #: Of each block's random start.
     seeds: NDArray[np.uint64]
 
@@ -63,146 +120,302 @@ def factorise(
     stopping: Stopping | None = None,
     seed: int | Sequence[int] = 0,
     threads: int = 1,
+    memory: int | None = None,
     advance: Advance | None = None,
 ) -> Factors:
     """Factors of every block. Row sums and column sums are kept to rounding, converged or not.
 
     Rank 1 has a closed form; higher ranks are found by EM from a random start, always finishing with a joint step.
-    ``advance`` is told how much of the work (which is 1 in all) was done.
+    With ``memory``, no more blocks are worked on at a time than need that many bytes beside the factors (but at least
+    one), which changes nothing in the result. ``advance`` is told how much of the work (which is 1 in all) was done.
     """
     factors = Factors.empty(blocks, rank)
-    row_sum = np.empty(int(blocks.row_start[-1]))
-    column_sum = np.empty(len(blocks.column_block))
-    kernels.margins(blocks.column_start, blocks.rows, values, row_sum, column_sum)
-    kernels.rank_one(
-        blocks.row_start, blocks.column_block, rank, row_sum, column_sum,
-        factors.left, factors.left_start, factors.right, factors.right_start,
-    )  # fmt: skip
-    chosen = np.flatnonzero(rank > 1)
-    if len(chosen):
-        packed = _pack(blocks, values, rank, chosen, seed)
-        _run(packed, stopping or Stopping(), threads, advance or (lambda share: None))
-        kernels.scatter(
-            chosen, packed.rank, packed.left, packed.left_start, packed.columns, packed.column_start, packed.right,
-            packed.right_start, factors.left, factors.left_start, factors.right, factors.right_start,
-        )  # fmt: skip
+    with _Team(threads) as team:
+        if np.any(rank == 1):
+            _rank_one(blocks, values, factors, team)
+        chosen = np.flatnonzero(rank > 1)
+        if len(chosen):
+            entries, columns = _sizes(blocks, chosen)
+            seeds = np.random.SeedSequence(seed).generate_state(len(chosen), np.uint64).astype(np.uint64)
+            work = entries * rank[chosen]
+            need = _bytes(entries, np.diff(blocks.row_start)[chosen], columns, _padded(rank[chosen]))
+            for first, last in _groups(need, memory):
+                packed = _pack(blocks, values, factors, chosen[first:last], seeds[first:last], team)
+                _run(packed, factors, work[first:last], work.sum(), stopping or Stopping(), team, advance or _ignore)
     return factors
 
 
-def _pack(
-    blocks: Blocks,
-    values: NDArray[np.float32],
-    rank: NDArray[np.int32],
-    chosen: NDArray[np.intp],
-    seed: int | Sequence[int],
-) -> _Packed:
-    first = blocks.row_start[:-1].astype(np.int64)[chosen]
-    row_start = _starts(blocks.row_start[1:][chosen] - first)
-    number = np.full(len(blocks), -1, np.int64)
-    number[chosen] = np.arange(len(chosen))
-    block_of = number[blocks.column_block]
-    columns = np.flatnonzero(block_of >= 0)
-    columns = columns[np.argsort(block_of[columns], kind="stable")]
-    column_start = np.searchsorted(block_of[columns], np.arange(len(chosen) + 1))
-    shift = (row_start[:-1] - first)[np.maximum(block_of, 0)]
+def _ignore(share: float) -> None:
+    pass
 
-    entries = int((blocks.column_start[columns + 1] - blocks.column_start[columns]).sum())
-    entry_start = np.empty(len(columns) + 1, np.int64)
-    rows = np.empty(entries, np.int32)
-    packed_values = np.empty(entries, np.float32)
-    kernels.gather(columns, blocks.column_start, blocks.rows, values, shift, entry_start, rows, packed_values)
-    row_entry_start = np.empty(int(row_start[-1]) + 1, np.int64)
-    row_columns = np.empty(entries, np.int32)
-    row_entries = np.empty(entries, np.int32)
-    kernels.transpose(entry_start, rows, row_entry_start, row_columns, row_entries)
 
-    ranks = rank[chosen].astype(np.int64)
-    left_start = _starts(np.diff(row_start) * ranks)
-    right_start = _starts(np.diff(column_start) * ranks)
-    return _Packed(
-        ranks, row_start, column_start, columns, entry_start, rows, packed_values,
-        row_entry_start, row_columns, row_entries, left_start, right_start,
-        np.empty(int(left_start[-1]), np.float32),
-        np.empty(int(right_start[-1]), np.float32),
-        np.empty(entries, np.float32),
-        np.random.SeedSequence(seed).generate_state(len(chosen), np.uint64).astype(np.uint64),
-    )  # fmt: skip
+def _padded(rank: NDArray[np.int32]) -> NDArray[np.int64]:
+    return -(-rank.astype(np.int64) // LANES) * LANES
+
+
+def _sizes(blocks: Blocks, chosen: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Entries and columns of the chosen blocks."""
+    lengths = np.diff(blocks.column_start)
+    entries = np.bincount(blocks.column_block, weights=lengths, minlength=len(blocks))[chosen].astype(np.int64)
+    return entries, np.bincount(blocks.column_block, minlength=len(blocks))[chosen]
+
+
+def _bytes(entries: Any, rows: Any, columns: Any, width: Any) -> NDArray[np.int64]:
+    """What packing and solving blocks needs: entries twice, counters to transpose them, factors, and where they are."""
+    return 24 * entries + (4 * width + 24) * (rows + columns)
+
+
+def _groups(need: NDArray[np.int64], memory: int | None) -> list[tuple[int, int]]:
+    """Runs of blocks that together need no more than ``memory``, or are alone."""
+    if memory is None:
+        return [(0, len(need))]
+    bounds, used = [0], 0
+    for b, size in enumerate(need.tolist()):
+        if b > bounds[-1] and used + size > memory:
+            bounds.append(b)
+            used = 0
+        used += size
+    return list(pairwise([*bounds, len(need)]))
+
+
+def _rank_one(blocks: Blocks, values: NDArray[np.float32], factors: Factors, team: _Team) -> None:
+    """The closed form for blocks of rank 1: row sum times column sum over the total."""
+    rows, columns = int(blocks.row_start[-1]), len(blocks.column_block)
+    parts = even_ranges(blocks.column_start, 0, columns, _parts(len(blocks.rows), rows))
+    row_sums = np.empty((len(parts), rows))
+    column_sum = np.empty(columns)
+    block_sum = np.zeros(len(blocks))
+    team.run(
+        lambda part: kernels.column_sums(
+            *parts[part], blocks.column_start, blocks.rows, values, column_sum, row_sums[part]
+        ),
+        range(len(parts)),
+    )
+    team.run(
+        lambda piece: kernels.rank_one_rows(
+            *piece, blocks.row_start, factors.rank, row_sums, factors.left, factors.left_start, block_sum
+        ),
+        even_ranges(blocks.row_start, 0, len(blocks), _PIECES),
+    )
+    team.run(
+        lambda piece: kernels.rank_one_columns(
+            *piece, blocks.column_block, factors.rank, column_sum, block_sum, factors.right, factors.right_start
+        ),
+        even_ranges(blocks.column_start, 0, columns, _PIECES),
+    )
+
+
+def _parts(size: int, places: int) -> int:
+    """In how many parts to count ``size`` things into so many places, without counters outgrowing the things."""
+    return max(1, min(_PARTS, size // max(places, 1)))
 
 
 def _starts(lengths: NDArray[Any]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(lengths)])
 
 
-def _run(p: _Packed, stopping: Stopping, threads: int, advance: Advance) -> None:
-    """Fill the packed factors: large blocks one by one with all threads, small ones shared out."""
-    work = np.diff(p.entry_start[p.column_start]) * p.rank
-    share = work / work.sum()
+def _places(counts: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """From counts (part, key): where each key starts, and within it where each part does."""
+    starts = _starts(counts.sum(axis=0))
+    places = np.cumsum(counts, axis=0, dtype=np.int32)
+    places -= counts
+    places += starts[:-1].astype(np.int32)
+    return starts, places
+
+
+def _pack(
+    blocks: Blocks,
+    values: NDArray[np.float32],
+    factors: Factors,
+    chosen: NDArray[np.intp],
+    seeds: NDArray[np.uint64],
+    team: _Team,
+) -> _Packed:
+    # Columns, sorted by block.
+    number = np.full(len(blocks), -1, np.int32)
+    number[chosen] = np.arange(len(chosen))
+    parts = even_ranges(blocks.column_start, 0, len(blocks.column_block), _parts(len(blocks.column_block), len(chosen)))
+    counts = np.empty((len(parts), len(chosen)), np.int32)
+    team.run(lambda p: kernels.tally_columns(*parts[p], blocks.column_block, number, counts[p]), range(len(parts)))
+    column_start, places = _places(counts)
+    columns = np.empty(int(column_start[-1]), np.int32)
+    team.run(
+        lambda p: kernels.order_columns(*parts[p], blocks.column_block, number, places[p], columns), range(len(parts))
+    )
+
+    # Entries, column by column, rows numbered through.
+    entry_start = _starts(blocks.column_start[columns + 1] - blocks.column_start[columns])
+    entries = int(entry_start[-1])
+    row_start = _starts(np.diff(blocks.row_start)[chosen])
+    shift = np.zeros(len(blocks), np.int64)
+    shift[chosen] = row_start[:-1] - blocks.row_start[chosen]
+    rows, packed_values = np.zeros(entries + kernels.SPARE, np.int32), np.zeros(entries + kernels.SPARE, np.float32)
+    team.run(
+        lambda piece: kernels.gather(
+            *piece, columns, blocks.column_start, blocks.rows, values, blocks.column_block, shift,
+            entry_start, rows, packed_values,
+        ),
+        even_ranges(entry_start, 0, len(columns), _PIECES),
+    )  # fmt: skip
+
+    # Entries, row by row.
+    parts = even_ranges(entry_start, 0, len(columns), _parts(entries, int(row_start[-1])))
+    counts = np.empty((len(parts), int(row_start[-1])), np.int32)
+    team.run(lambda p: kernels.tally_rows(*parts[p], entry_start, rows, counts[p]), range(len(parts)))
+    row_entry_start, places = _places(counts)
+    row_columns, row_values = np.zeros_like(rows), np.zeros_like(packed_values)
+    team.run(
+        lambda p: kernels.transpose(*parts[p], entry_start, rows, packed_values, places[p], row_columns, row_values),
+        range(len(parts)),
+    )
+
+    rank = factors.rank[chosen].astype(np.int64)
+    width = _padded(factors.rank[chosen])
+    left_start, right_start = _starts(np.diff(row_start) * width), _starts(np.diff(column_start) * width)
+    row_place = np.arange(row_start[-1]) - np.repeat(row_start[:-1], np.diff(row_start))
+    row_place *= np.repeat(rank, np.diff(row_start))
+    row_place += np.repeat(factors.left_start[chosen], np.diff(row_start))
+    return _Packed(
+        rank,
+        width,
+        _Side(row_start, row_entry_start, row_columns, row_values, left_start, _room(left_start), row_place),
+        _Side(column_start, entry_start, rows, packed_values, right_start, _room(right_start),
+              factors.right_start[columns]),
+        seeds,
+    )  # fmt: skip
+
+
+def _room(starts: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Room for factors that starts on a cache line, so that no vector lies across two."""
+    size = 4 * int(starts[-1])
+    bytes_ = np.empty(size + 64, np.uint8)
+    first = -bytes_.ctypes.data % 64
+    return bytes_[first : first + size].view(np.float32)
+
+
+def _run(
+    p: _Packed,
+    factors: Factors,
+    work: NDArray[np.int64],
+    all_work: int,
+    stopping: Stopping,
+    team: _Team,
+    advance: Advance,
+) -> None:
+    """Solve the packed blocks: large ones one by one with all threads, small ones shared out."""
+    share = work / all_work
     for b in np.flatnonzero(work > _LARGE).tolist():
-        _large(p, b, stopping, threads, lambda done, b=b: advance(done * share[b]))  # type: ignore[misc]
+        _large(p, b, factors, stopping, team, lambda done, b=b: advance(done * share[b]))  # type: ignore[misc]
 
     small = np.flatnonzero(work <= _LARGE)
     small = small[np.argsort(-work[small], kind="stable")]
-    groups = [small[i :: 8 * threads] for i in range(min(8 * threads, len(small)))]
+    groups = [small[i :: 8 * team.threads] for i in range(min(8 * team.threads, len(small)))]
+    rows, columns = p.rows, p.columns
 
     def run(group: NDArray[np.intp]) -> None:
-        kernels.factorise_small(
-            group, p.row_start, p.column_start, p.rank, p.left_start, p.right_start, p.seeds,
-            p.entry_start, p.rows, p.values, p.row_entry_start, p.row_columns, p.row_entries,
-            p.ratios, p.left, p.right, stopping.steps, _CHECK_EVERY, stopping.tolerance,
+        kernels.solve(
+            group, p.rank, p.width, rows.start, columns.start, rows.factor_start, columns.factor_start, p.seeds,
+            rows.factor, columns.factor, columns.entry_start, columns.others, columns.values,
+            rows.entry_start, rows.others, rows.values, rows.place, columns.place,
+            factors.left, factors.right, *stopping.before_last(), _CHECK_EVERY, stopping.tolerance,
         )  # fmt: skip
         advance(float(share[group].sum()))
 
-    parallel(run, groups, threads)
+    team.run(run, groups)
 
 
-def _large(p: _Packed, b: int, stopping: Stopping, threads: int, advance: Advance) -> None:
-    """All steps for one block, each step shared among threads."""
-    rank = int(p.rank[b])
-    row0, row1 = int(p.row_start[b]), int(p.row_start[b + 1])
-    col0, col1 = int(p.column_start[b]), int(p.column_start[b + 1])
-    row_pieces = even_ranges(p.row_entry_start, row0, row1, _PIECES)
-    column_pieces = even_ranges(p.entry_start, col0, col1, _PIECES)
-    total = float(p.values[p.entry_start[col0] : p.entry_start[col1]].sum(dtype=np.float64))
-    u = p.left[p.left_start[b] : p.left_start[b + 1]]
-    v = p.right[p.right_start[b] : p.right_start[b + 1]]
-    new_u, new_v = np.empty_like(u), np.empty_like(v)
-    kernels.randomise(u, p.seeds[b])
-    kernels.randomise(v, ~p.seeds[b])
+class _Half:
+    """One side of a large block, cut into pieces, and how the team goes over it."""
 
-    def step(pool: ThreadPoolExecutor, precision: type, check: bool) -> float:
-        def columns(piece: tuple[int, int]) -> float:
-            likelihood: float = kernels.column_pass(
-                *piece, row0, col0, rank, p.entry_start, p.rows, p.values, u, v, new_v, p.ratios,
-                np.empty(rank, precision), total, check,
-            )  # fmt: skip
-            return likelihood
+    def __init__(self, side: _Side, b: int, rank: int, width: int, team: _Team) -> None:
+        self.first, last = int(side.start[b]), int(side.start[b + 1])
+        self.rank, self.width, self.team = rank, width, team
+        self.starts = side.entry_start[self.first : last + 1]
+        self.others, self.values = side.others, side.values
+        self.factor = side.factor[side.factor_start[b] : side.factor_start[b + 1]]
+        self.place = side.place[self.first : last]
+        # Counted from the block's first entry: the pieces are the same wherever the block stands.
+        pieces = even_ranges(self.starts - self.starts[0], 0, last - self.first, _PIECES)
+        self.bounds = np.array([0, *(end for _, end in pieces)])
+        self.sums = np.zeros((len(pieces), width), np.float32)
+        self.likelihoods = np.zeros(len(pieces))
+        self.jobs = even_ranges(np.arange(len(pieces) + 1), 0, len(pieces), min(len(pieces), 8 * team.threads))
 
-        def rows(piece: tuple[int, int]) -> NDArray[np.float64]:
-            totals = np.zeros(rank)
-            kernels.row_pass(
-                *piece, row0, col0, rank, p.row_entry_start, p.row_columns, p.row_entries, p.ratios, u, v, new_u,
-                np.empty(rank, precision), totals,
-            )  # fmt: skip
-            return totals
+    def randomise(self, seed: np.uint64) -> None:
+        """Start afresh."""
 
-        likelihood = sum(pool.map(columns, column_pieces))
-        totals = sum(pool.map(rows, row_pieces))
-        kernels.divide_columns(0, col1 - col0, rank, new_v, totals)
-        u[:] = new_u
-        v[:] = new_v
-        return likelihood
+        def run(job: tuple[int, int]) -> None:
+            for p in range(*job):
+                kernels.randomise(
+                    self.bounds[p], self.bounds[p + 1], self.rank, self.width, self.factor, seed, self.sums[p]
+                )
 
-    with ThreadPoolExecutor(threads) as pool:
-        before = -np.inf
-        done = 0
-        while done < stopping.steps - 1:
-            done += 1
-            check = done % _CHECK_EVERY == 0
-            likelihood = step(pool, np.float32, check)
-            advance(1 / stopping.steps)
-            if check:
-                if likelihood - before < stopping.tolerance * _CHECK_EVERY * abs(likelihood):
-                    break
-                before = likelihood
-        step(pool, np.float64, False)
-        advance(1 - done / stopping.steps)
+        self.team.run(run, self.jobs)
+
+    def even(self) -> None:
+        """Forget: all components alike."""
+        self.team.run(
+            lambda job: kernels.even(self.bounds[job[0]], self.bounds[job[1]], self.rank, self.width, self.factor),
+            self.jobs,
+        )
+
+    def update(self, other: _Half, scale: NDArray[np.float32], check: bool) -> float:
+        """Half a step; the log-likelihood before it, if ``check`` asks for it."""
+        self.team.run(
+            lambda job: kernels.update(
+                *job, self.bounds, self.width, self.starts, self.others, self.values, self.factor, other.factor,
+                other.first * self.width, scale, self.sums, self.likelihoods, check,
+            ),
+            self.jobs,
+        )  # fmt: skip
+        return float(self.likelihoods.sum())
+
+    def finish(
+        self, other: _Half, scale: NDArray[np.float64], divisor: NDArray[np.float64], out: NDArray[np.float32]
+    ) -> NDArray[np.float64]:
+        """This side of the joint step; the sum over all rows."""
+        sums = np.zeros((len(self.sums), self.width))
+        self.team.run(
+            lambda job: kernels.finish(
+                *job, self.bounds, self.rank, self.width, self.starts, self.others, self.values, self.factor,
+                other.factor, other.first * self.width, scale, divisor, self.place, out, sums,
+            ),
+            self.jobs,
+        )  # fmt: skip
+        total: NDArray[np.float64] = sums.sum(axis=0)
+        return total
+
+
+def _large(p: _Packed, b: int, factors: Factors, stopping: Stopping, team: _Team, advance: Advance) -> None:
+    """All steps for one block, each step shared among threads; ``kernels.solve`` is the same for one thread."""
+    width = int(p.width[b])
+    rows, columns = (_Half(side, b, int(p.rank[b]), width, team) for side in (p.rows, p.columns))
+    rows.randomise(p.seeds[b])
+    columns.randomise(~p.seeds[b])
+    whole = columns.values[columns.starts[0] : columns.starts[-1]].sum(dtype=np.float64)
+    scale = np.ones(width, np.float32)
+    steps, fresh = stopping.before_last()
+    before, done, anew = -np.inf, 0, steps - fresh
+    while done < steps:
+        check = done < anew and done % _CHECK_EVERY == _CHECK_EVERY - 1
+        if done == anew:
+            columns.even()
+            scale[:] = 1
+        likelihood = columns.update(rows, scale, check) - whole * np.log(whole)
+        kernels.reciprocal(rows.sums, scale)
+        if done == anew:
+            rows.even()
+            scale[:] = 1
+        rows.update(columns, scale, False)
+        kernels.reciprocal(columns.sums, scale)
+        done += 1
+        advance(1 / stopping.steps)
+        if check:
+            if likelihood - before < stopping.tolerance * _CHECK_EVERY * abs(likelihood):
+                advance((anew - done) / stopping.steps)
+                done = anew
+            before = likelihood
+    precise = scale.astype(np.float64)
+    sums = rows.finish(columns, precise, np.ones(width), factors.left)
+    columns.finish(rows, precise, sums, factors.right)
+    advance(1 - done / stopping.steps)

@@ -66,9 +66,10 @@ _I4 = np.dtype("<i4")
 
 @dataclass(frozen=True)
 class Code:
-    """How positive numbers become codes of 1 or 2 bytes: evenly spaced bit patterns of floats, so of even relative error.
+    """How positive numbers become codes of 1 or 2 bytes: evenly spaced bit patterns of floats.
 
     ``value = float with the bits (base + code * step)``, and code 0 is 0. With 4 bytes a code is the float itself.
+    The relative error is about the same for large and small numbers.
     """
 
     base: int = 0

@@ -156,7 +156,7 @@ def split_words(data, at, most, begins, ends, hashes):
         begins[n] = at
         h = _SEED
         while True:
-            length = 8
+            length = np.int64(8)
             slow = at + 8 > size
             if not slow:
                 eight = load64(data, at)
