@@ -206,13 +206,13 @@ def timed(function: Callable[[], object]) -> Usage:
 Run = list[Command] | Callable[[], object]
 
 
-def measure(runs: Mapping[str, Run], warm_up: bool = True) -> dict[str, Usage]:
+def measure(runs: Mapping[str, Run], warm_up: bool = True, times: int = TIMES) -> dict[str, Usage]:
     """The median time and largest peak of each, taken in turns so that a busy moment of the machine hits all alike.
 
     Before that each is run once for nothing: kernels are compiled, and texts and models are in the file cache.
     """
     taken: dict[str, list[Usage]] = {name: [] for name in runs}
-    for turn in range(-warm_up, TIMES):
+    for turn in range(-warm_up, times):
         for name, run in runs.items():
             usage = timed(run) if callable(run) else one_after_another(run)
             if turn >= 0:

@@ -56,7 +56,7 @@ def peaks() -> tuple[float, float] | None:
     if importlib.util.find_spec("benchmarks.peaks") is None:
         return None
     module: Any = importlib.import_module("benchmarks.peaks")
-    return module.peak_gflops(cpu_count()), module.peak_bandwidth(cpu_count())
+    return module.peak_gflops(cpu_count()), module.peak_bandwidth(cpu_count()) / 1e9
 
 
 def run() -> str:
@@ -86,9 +86,9 @@ def run() -> str:
         own = step("ours", rank, OUR_STEPS)
         peer = None if note else 1 / step("theirs", rank, THEIR_STEPS)
         rows.append(Figure(f"steps a second at rank {rank}, against scikit-learn", 1 / own, peer, "/s", at_least=40))
-        # A dot product, and a multiple of a row added to each side: 6 flops; one number of each factor is read. Besides
-        # each entry has its value, and its ratio written once and read once, and three indices.
-        flops, traffic = 6 * entries * rank / own / 1e9, entries * (8 * rank + 24) / own / 1e9
+        # Each of the two halves of a step reads a row of the other side for each entry, and the entry and its place.
+        # Two dot products and two sums of rows are 8 flops; 6 are needed, if the first product were kept.
+        flops, traffic = 6 * entries * rank / own / 1e9, entries * (8 * rank + 16) / own / 1e9
         shares = ["-", "-"] if peak is None else [f"{flops / peak[0]:.0%}", f"{traffic / peak[1]:.0%}"]
         speeds.append([rank, f"{own * 1e3:.2f}", f"{flops:.1f}", shares[0], f"{traffic:.1f}", shares[1]])
     measured = (
@@ -98,6 +98,6 @@ def run() -> str:
         f"{entries:,} non-zeros, {cpu_count()} threads. {note}".strip(),
         figures(rows),
         "Speed at 6 flops for each non-zero and component. Bytes are those that the loops touch (8 for each non-zero "
-        "and component, 24 for each non-zero); caches serve many of them, so the share may be above 100%." + measured,
+        "and component, 16 for each non-zero); caches serve many of them, so the share may be above 100%." + measured,
         table(["rank", "ms a step", "GFLOP/s", "of the peak", "GB/s", "of the memory's peak"], speeds),
     )

@@ -66,7 +66,7 @@ def run() -> str:
         for order in ORDERS:
             with scratch() as place:
                 runs = commands(corpus, order, place)
-                taken[corpus, order] = measure(runs)
+                taken[corpus, order] = measure(runs, warm_up=order == ORDERS[0])
                 shown = shown or runs
 
     def time(case: tuple[str, int], who: str) -> float | None:
