@@ -61,6 +61,7 @@ class _File:
             raise PlreError(
                 f"{folder}: no temporary file can be made there ({error.strerror}); choose another folder with --tmp"
             ) from None
+        weakref.finalize(self, self.file.close)
         self.size = 0
 
     def write(self, array: NDArray[Any], at: int | None = None) -> int:

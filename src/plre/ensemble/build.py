@@ -141,7 +141,7 @@ class Builder:
             return draft.finish(about)
 
     def _unigrams(self) -> NDArray[np.float32]:
-        counts = self._counts(1).astype(np.int64)
+        counts = self._counts(1)[:].astype(np.int64)
         total = counts.sum()
         possible = np.ones(len(counts))
         possible[BOS] = 0

@@ -34,6 +34,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _ALIGN = 64
 _LARGEST_HEADER = 1 << 26
+_CHUNK = 1 << 22
 
 Tensors = dict[str, NDArray[Any]]
 #: Type and size of each tensor, in the order of the file.
@@ -75,23 +76,20 @@ def write(path: str, head: bytes, data: NDArray[np.uint8], descriptor: int | Non
     If the data is in an open file already, ``descriptor`` says in which: it is copied without passing through memory.
     """
     path = os.path.realpath(path)
-    directory = os.path.dirname(path)
     temporary = None
     try:
         check_target(path)
-        handle, temporary = tempfile.mkstemp(dir=directory, prefix=".plre-", suffix=".tmp")
+        handle, temporary = _new_file(os.path.dirname(path))
         with os.fdopen(handle, "wb") as file:
             file.write(head)
-            if descriptor is None:
-                file.write(data.data)
-            else:
-                file.flush()
-                done = 0
-                while done < len(data):
-                    done += os.sendfile(file.fileno(), descriptor, done, len(data) - done)
+            for start in range(0, len(data), _CHUNK):
+                file.write(
+                    data[start : start + _CHUNK].data if descriptor is None else os.pread(descriptor, _CHUNK, start)
+                )
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
+            if temporary is None:
+                temporary = _give_name(file.fileno(), os.path.dirname(path))
         os.replace(temporary, path)
     except BaseException as error:
         if temporary is not None:
@@ -101,6 +99,27 @@ def write(path: str, head: bytes, data: NDArray[np.uint8], descriptor: int | Non
             why = error.strerror or str(error)
             raise ModelFileError(f"{path}: the model could not be written ({why})") from error
         raise
+
+
+def _give_name(handle: int, directory: str) -> str:
+    """Let an open file without a name appear in a directory."""
+    name = f".plre-{os.getpid()}-{handle}.tmp"
+    place = os.open(directory, os.O_RDONLY)
+    try:
+        os.link(f"/proc/self/fd/{handle}", name, dst_dir_fd=place, follow_symlinks=True)
+    finally:
+        os.close(place)
+    return os.path.join(directory, name)
+
+
+def _new_file(directory: str) -> tuple[int, str | None]:
+    """An empty file: on Linux one without a name, which is gone if this process is killed; elsewhere a hidden one."""
+    if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # not every file system has them
+            return os.open(directory, os.O_TMPFILE | os.O_WRONLY, 0o666), None
+    handle, name = tempfile.mkstemp(dir=directory, prefix=".plre-", suffix=".tmp")
+    os.chmod(name, 0o666 & ~_umask())
+    return handle, name
 
 
 def check_target(path: str) -> None:

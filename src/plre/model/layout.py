@@ -58,7 +58,7 @@ WIDTH = len(FIELDS)
 LINE = 16
 SEGMENT = 4096
 #: At most this share of an index is filled.
-_FULL = 0.8
+_FULL = 0.85
 
 _FLOATS: dict[int, np.dtype[Any]] = {4: np.dtype("<f4"), 2: np.dtype("<u2"), 1: np.dtype("u1")}
 _I4 = np.dtype("<i4")

@@ -84,8 +84,8 @@ class Vocabulary:
 
 
 def table_size(words: int) -> int:
-    """Slots of a hash table for this many words: a power of two, at least half of it free."""
-    return 1 << max(3, (2 * words - 1).bit_length())
+    """Slots of a hash table for this many words: a power of two, at least a quarter of it free."""
+    return 1 << max(3, (4 * words // 3).bit_length())
 
 
 def scrambling(words: int) -> tuple[int, int, int]:

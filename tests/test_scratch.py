@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import gc
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import plre
+from plre import scratch as module
+from plre.errors import PlreError, UsageError
+from plre.scratch import Growing, Runs, Scratch, Stored, parse_size
+
+
+@pytest.mark.parametrize("memory", [None, 0, 100, 10**6])
+def test_columns_are_the_same_wherever_they_are(tmp_path: Path, memory: int | None) -> None:
+    scratch = Scratch(memory, str(tmp_path))
+    column = Growing(scratch, np.int32)
+    for start in range(0, 100, 10):
+        column.append(np.arange(start, start + 10))
+    whole = column.finish()
+    assert isinstance(whole, Stored) == (memory in (0, 100))
+    assert len(whole) == 100
+    np.testing.assert_array_equal(whole[:], np.arange(100))
+    np.testing.assert_array_equal(whole[37:52], np.arange(37, 52))
+    assert len(whole[60:40]) == 0
+    assert os.listdir(tmp_path) == []
+    with pytest.raises(IndexError):
+        Stored(scratch.file(), np.dtype(np.int32), 0)[::2]
+
+
+@pytest.mark.parametrize("memory", [None, 0, 100])
+def test_runs_can_be_read_and_changed(tmp_path: Path, memory: int | None) -> None:
+    runs = Runs(Scratch(memory, str(tmp_path)), np.int32)
+    for k in range(5):
+        runs.append(np.full(20, k, np.int32))
+    runs.write(3, 5, np.array([7, 8], np.int32))
+    np.testing.assert_array_equal(runs.read(3, 4, 8), [3, 7, 8, 3])
+    np.testing.assert_array_equal(runs.gather([(0, 1), (2, 2), (0, 2), (5, 6), (0, 0)]), [0, 2, 2, 7])
+    np.testing.assert_array_equal(runs.take(3)[5:7], [7, 8])
+
+
+def test_memory_is_given_back() -> None:
+    scratch = Scratch(1000)
+    array = np.zeros(100, np.int64)
+    assert scratch.hold(array)
+    assert not scratch.hold(np.zeros(100, np.int64))
+    del array
+    gc.collect()
+    assert scratch.held == 0
+
+
+def test_sizes_people_write() -> None:
+    assert parse_size("1.5g") == 1_500_000_000
+    for bad in ("", "much", "2X", "1.2.3G", "-5"):
+        with pytest.raises(UsageError, match="for example 500M or 2G"):
+            parse_size(bad)
+
+
+def test_no_folder_for_temporary_files(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not a directory"):
+        Scratch(0, str(tmp_path / "none"))
+    scratch = Scratch(0, str(tmp_path))
+    tmp_path.rmdir()
+    with pytest.raises(PlreError, match=r"no temporary file can be made there.*--tmp"):
+        scratch.file()
+
+
+def everything_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let training keep nothing in memory, and cut the text into many pieces and buckets."""
+    from plre import training
+    from plre.counts import local
+
+    monkeypatch.setattr(training, "_SMALLEST_MEMORY", 0)
+    monkeypatch.setattr(local, "_PIECE", 500)
+    monkeypatch.setattr(local, "_BUCKET", 100)
+    monkeypatch.setattr(local, "_BATCH", 3)
+
+
+@pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
+@pytest.mark.parametrize("options", [{"method": "mkn", "order": 5}, {"order": 4}, {"order": 1, "method": "kn"}])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_models_are_the_same_with_little_memory(
+    tmp_path: Path, text: list[str], monkeypatch: pytest.MonkeyPatch, options: dict, threads: int
+) -> None:
+    for markers in (True, False):
+        usual = plre.train(text, markers=markers, **options)
+        with monkeypatch.context() as patch:
+            everything_on_disk(patch)
+            lm = plre.train(text, markers=markers, memory=0, tmp=tmp_path, threads=threads, **options)
+        assert os.listdir(tmp_path) == []
+        assert lm.score("w1 w2 w3") == usual.score("w1 w2 w3")
+        lm.save(tmp_path / "a.plre")
+        usual.save(tmp_path / "b.plre")
+        assert (tmp_path / "a.plre").read_bytes() == (tmp_path / "b.plre").read_bytes()
+        (tmp_path / "a.plre").unlink()
+        (tmp_path / "b.plre").unlink()
+
+
+def test_a_full_disk_is_an_error_and_leaves_nothing(
+    tmp_path: Path, text: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything_on_disk(monkeypatch)
+    written = 0
+    original = os.pwrite
+
+    def full(descriptor: int, data: memoryview, place: int) -> int:
+        nonlocal written
+        written += len(data)
+        if written > 50_000:
+            raise OSError(28, "No space left on device")
+        return original(descriptor, data, place)
+
+    monkeypatch.setattr(module.os, "pwrite", full)
+    with pytest.raises(PlreError, match=r"temporary data could not be written \(No space left.*--tmp"):
+        plre.train(text, memory=0, tmp=tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_too_little_memory_is_refused(text: list[str]) -> None:
+    with pytest.raises(UsageError, match="at least 100M"):
+        plre.train(text, memory="10M")
