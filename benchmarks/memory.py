@@ -31,8 +31,7 @@ METHODS = {"mkn": ("--method", "mkn"), "paper": ("--preset", "paper")}
 FIRST = 100_000
 NOTE = (
     f"legal x 4 (after each line three copies with its words shuffled), order {ORDER}. The peak is that of resident "
-    "memory, as the kernel counts it for the process. mkn is the median of 3 runs, the others were run "
-    "once; the runs before the measured ones are on the first words only."
+    "memory, as the kernel counts it for the process. Each was run once, after a run on the first words."
 )
 
 
@@ -56,10 +55,7 @@ def run() -> str:
     with scratch() as place:
         measure(commands(prefix(text, FIRST), place), warm_up=False, times=1)
         runs = commands(text, place)
-        # Medians for the figures of mkn; the others take minutes and are run once.
-        often = [name for name in runs if name.startswith("mkn")]
-        usages = measure({name: runs[name] for name in often}, warm_up=False)
-        usages |= measure({name: run for name, run in runs.items() if name not in often}, warm_up=False, times=1)
+        usages = measure(runs, warm_up=False, times=1)
     rows = []
     for method in METHODS:
         free, limited = usages[method], usages[f"{method}, {LIMIT}"]

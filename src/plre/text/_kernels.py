@@ -18,7 +18,7 @@ UNK, BOS, EOS = 0, 1, 2
 NOTHING, END, END_AND_START = 0, 1, 2
 
 #: Words that are hashed before the first of them is looked up.
-BATCH = 128
+BATCH = 256
 
 _NEWLINE = 10
 #: 2^32 divided by the golden ratio.
