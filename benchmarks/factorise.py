@@ -24,7 +24,7 @@ THEIR_STEPS = (1, 2) if QUICK else (2, 7)
 NOTE = (
     "The bigram counts of wikitext2 as one matrix; seconds of one step, as the difference between runs of "
     f"{OUR_STEPS[1]} and {OUR_STEPS[0]} steps (of scikit-learn's {THEIR_STEPS[1]} and {THEIR_STEPS[0]}), all cores. "
-    "Ours includes the likelihood that is looked at every few steps. The peer is "
+    "The peer is "
     '`sklearn.decomposition.NMF(solver="mu", beta_loss="kullback-leibler", tol=0)` on the same sparse float32 matrix.'
 )
 

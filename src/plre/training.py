@@ -81,7 +81,7 @@ def train(
     scratch = _scratch(memory, tmp)
     parsed = _parsed(rungs)
     recipe = make_recipe(order, method, preset, parsed, seed, uniform)
-    if dev is not None and not recipe.grids:
+    if dev is not None and not recipe.grids and not quantise:
         progress.note("nothing is chosen on dev text with these options; it is not used")
         dev = None
     if dev is not None:
@@ -105,12 +105,12 @@ def train(
     sample = held_out.ids if held_out else encoded.ids[:_SAMPLE] if quantise else None
     del encoded
     builder = Builder(counts, known, recipe, threads=threads, progress=progress, scratch=scratch)
-    if held_out is not None:
+    if held_out is not None and recipe.grids:
         recipe, trials = choose_fractions(builder, held_out, progress)
         about["trials"] = [trial.describe() for trial in trials]
     lm = builder.build(about, recipe)
     if quantise and quantise < 32 and sample is not None:
-        coarse = builder.build({**about, "quantised": True}, recipe, bits=quantise)
+        coarse = builder.build(about, recipe, bits=quantise)
         before, after = (tally_scored(order, score_ids(each, sample)).perplexity() for each in (lm, coarse))
         where = "the dev text" if held_out else f"{len(sample):,} words of the training text"
         progress.note(

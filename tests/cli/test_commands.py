@@ -51,6 +51,22 @@ def test_train_says_what_it_made(files: Path, tmp_path: Path, capsys: pytest.Cap
     assert plre.load(out).order == 2
 
 
+def test_train_within_memory_and_quantised(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text, out = str(files / "train.txt"), str(tmp_path / "m.plre")
+    options = ["--method", "mkn", "--memory", "200M", "--tmp", str(tmp_path)]
+    assert run(["train", text, "-o", out, *options, "--quantise", "8", "--dev", str(files / "test.txt")]) == 0
+    shown = capsys.readouterr().err
+    assert "8 bits a number" in shown
+    assert "perplexity of the dev text" in shown
+    assert run(["info", out]) == 0
+    assert "8 bits a probability" in capsys.readouterr().out
+    assert os.listdir(tmp_path) == ["m.plre"]
+    assert run(["train", text, "-o", out, "--memory", "lots"]) == 2
+    assert run(["train", text, "-o", out, "--memory", "1M"]) == 2
+    assert run(["train", text, "-o", out, "--tmp", str(tmp_path / "none")]) == 2
+    assert "is not a directory" in capsys.readouterr().err
+
+
 def test_train_with_dev_and_rungs(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "m.plre")
     assert run(["train", str(files / "train.txt"), "--dev", str(files / "test.txt"), "-o", out]) == 0

@@ -29,8 +29,8 @@ from plre.smoothing.discounts import Discount, Steps, counts_of_counts, estimate
 from plre.text.encode import overlapped
 from plre.text.vocabulary import BOS, EOS, Vocabulary
 
-#: N-grams of a piece, and the fewest pieces an order is cut into. A piece starts at a multiple of 32 contexts: there
-#: the bits of a record start at a whole word.
+#: N-grams of a piece, and the fewest pieces an order is cut into. A piece starts at a multiple of so many contexts: to
+#: find out where, only these are looked at.
 _PIECE = 1 << 20
 _PIECES = 64
 _ALIGN = 32
@@ -119,12 +119,9 @@ class Builder:
         layout = Layout(sizes, len(self.vocab.slots), len(self.vocab.arena), bits // 8, codes, low_rank)
         draft = Draft(layout, self.scratch)
         with self.progress.stage("assembling", sum(sizes), "n-grams") as advance:
-            for name, values in (
-                ("bytes", self.vocab.arena),
-                ("starts", self.vocab.starts),
-                ("slots", self.vocab.slots),
-            ):
-                draft.put(f"vocab.{name}", values)
+            draft.put("vocab.bytes", self.vocab.arena)
+            draft.put("vocab.starts", self.vocab.starts)
+            draft.put("vocab.slots", self.vocab.slots)
             prob: Column = self._unigrams()
             for n in range(1, recipe.order):
                 powers = [rung.power for rung in recipe.rungs.get(n + 1, ())]

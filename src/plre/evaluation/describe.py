@@ -21,12 +21,15 @@ def describe_model(lm: LanguageModel) -> str:
     ]
     sizes = about["bytes"]
     total = sum(sizes.values())
-    lines.append("  order      n-grams      discounts            low rank layers (power, rank)")
+    if about.get("bits", 32) < 32:
+        lines.append(f"  quantised   {about['bits']} bits a probability")
+    lines.append("  order      n-grams  bytes each  discounts            low rank layers (power, rank)")
     for n, (grams, discount) in enumerate(zip(about["ngrams"], about["discounts"], strict=True), 1):
         shown = " ".join(f"{d:.3f}" for d in discount) if isinstance(discount, list) else discount
         rungs = "; ".join(f"{power:g}, {rank}" for power, rank in about["rungs"].get(str(n), []))
         highest = f" (highest {int(lm.tensors[f'order{n}.rank'].max())})" if rungs else ""
-        lines.append(f"  {n:>5} {grams:>12,}      {shown:<19}  {rungs or '-'}{highest}")
+        each = sum(size for name, size in sizes.items() if name.split(".")[0] == f"order{n}") / max(grams, 1)
+        lines.append(f"  {n:>5} {grams:>12,} {each:>11.1f}  {shown:<19}  {rungs or '-'}{highest}")
     lines.append(
         f"  size        {total / 1e6:.1f} MB: " + ", ".join(f"{name} {size / 1e6:.1f}" for name, size in sizes.items())
     )

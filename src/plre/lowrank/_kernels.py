@@ -353,7 +353,7 @@ def solve(
         whole = values[entry_start[col0] : entry_start[col1]].sum()
         before, done, anew = -np.inf, 0, steps - fresh
         while done < steps:
-            check = done < anew and done % check_every == check_every - 1
+            check = tolerance >= 0 and done < anew and done % check_every == check_every - 1
             if done == anew:
                 even(0, col1 - col0, rank[b], w, v)
                 scale[:] = 1

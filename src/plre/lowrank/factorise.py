@@ -33,7 +33,8 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Stopping:
-    """When EM stops: after ``steps``, or when a step changes the log-likelihood by less than ``tolerance`` of it.
+    """When EM stops: after ``steps``, or when a step changes the log-likelihood by less than ``tolerance`` of it
+    (a negative one never stops it, and saves looking).
 
     The last ``fresh`` steps begin anew: columns learn from the rows found so far with all components alike, then rows
     from those columns. What is rare has too little to say to shake off its random start, and then goes on to believe
@@ -397,7 +398,7 @@ def _large(p: _Packed, b: int, factors: Factors, stopping: Stopping, team: _Team
     steps, fresh = stopping.before_last()
     before, done, anew = -np.inf, 0, steps - fresh
     while done < steps:
-        check = done < anew and done % _CHECK_EVERY == _CHECK_EVERY - 1
+        check = stopping.tolerance >= 0 and done < anew and done % _CHECK_EVERY == _CHECK_EVERY - 1
         if done == anew:
             columns.even()
             scale[:] = 1

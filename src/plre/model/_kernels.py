@@ -88,7 +88,7 @@ def field(mem, place, mask):
 @kernel
 def decode(code, base, step):
     """The number that a code stands for."""
-    return np.float64(as_float(np.int32(base + code * step if code != 0 else 0)))
+    return np.float64(as_float(np.int32(base + code * step))) if code != 0 else 0.0
 
 
 @kernel
@@ -273,7 +273,8 @@ def find_by_index(mem, n, ids, contexts, own, work, first, last):
     base, stride, mask = entry(mem, n, GRAMS), entry(mem, n, STRIDE), entry(mem, n, WORD_MASK)
     below, below_stride = entry(mem, n - 1, GRAMS) + entry(mem, n - 1, CHILDREN), entry(mem, n - 1, STRIDE)
     below_mask = entry(mem, n - 1, CHILDREN_MASK)
-    starts, tags, guesses, todo = work[0], work[1], work[2], work[3]
+    size = len(work) >> 2
+    starts, tags, guesses, todo = work[:size], work[size : 2 * size], work[2 * size : 3 * size], work[3 * size :]
     left = np.int64(0)
     for i in range(max(first, 1), last):
         w = np.int64(ids[i])
@@ -310,7 +311,8 @@ def find_by_index(mem, n, ids, contexts, own, work, first, last):
 def find_by_guess(mem, n, ids, contexts, own, work, first, last):
     """One order of :func:`find_grams` without an index: ask for where each word should be; search from there."""
     base, stride, bits = entry(mem, n, GRAMS), entry(mem, n, STRIDE), entry(mem, 1, WORD_BITS)
-    lows, highs, todo = work[0], work[1], work[3]
+    size = len(work) >> 2
+    lows, highs, todo = work[:size], work[size : 2 * size], work[2 * size :]
     left = np.int64(0)
     for i in range(max(first, 1), last):
         h = np.int64(contexts[i - 1])
@@ -454,7 +456,7 @@ def combine(mem, ids, grams, work, first, last, probs, matched):
             probs[i] = value if seen else backed_off
             matched[i] += seen
         if entry(mem, n, RANK) >= 0:
-            add_low_rank(mem, n, grams, first, last, work[3], probs)
+            add_low_rank(mem, n, grams, first, last, work, probs)
     for i in range(first, last):
         if ids[i] == BOS:
             probs[i] = 1.0
@@ -466,7 +468,7 @@ def score_ids(mem, ids, probs, matched):
     """The probability of every position of a text that is already encoded."""
     order = entry(mem, 1, ORDER)
     grams = np.empty((order, _BLOCK + 1), np.int32)
-    work = np.empty((4, _BLOCK + 2), np.int64)
+    work = np.empty(4 * (_BLOCK + 2), np.int64)
     for start in range(0, len(ids), _BLOCK):
         stop = min(start + _BLOCK, len(ids))
         # Column 0 is the position before this block, if there is one.
@@ -484,7 +486,7 @@ def spread(mem, ids, probs):
     order = entry(mem, 1, ORDER)
     last = len(ids) - 1
     grams = np.empty((order, len(ids)), np.int32)
-    find_grams(mem, ids, grams, np.empty((4, len(ids) + 1), np.int64), 0, len(ids))
+    find_grams(mem, ids, grams, np.empty(4 * (len(ids) + 1), np.int64), 0, len(ids))
     for w in range(len(probs)):
         probs[w] = prob_of(mem, 1, w)
     for n in range(2, order + 1):
@@ -529,7 +531,7 @@ def advance(address, size, state, w):
     """log10 P(w | state) and the state after w; a state is an n-gram's number among those of all orders, 0 is none.
 
     The longest n-gram that continues the state is looked for from the top down. The new state is the longest one ending
-    in w after which anything was seen: a longer one would say no more. Gives state -1 for a number that is no state.
+    in w after which anything was seen: a longer one would say no more. A number that is no state is a ValueError.
     """
     mem = bytes_at(address, size)
     order = entry(mem, 1, ORDER)
@@ -537,8 +539,19 @@ def advance(address, size, state, w):
     while top > 0 and state < entry(mem, top, FIRST):
         top -= 1
     if state < 0 or (state > 0 and (top == 0 or state >= entry(mem, top, FIRST) + entry(mem, top, SIZE))):
-        return 0.0, np.int64(-1)
+        raise ValueError
     longest = state - entry(mem, top, FIRST) if top > 0 else np.int64(-1)
+    # Ask for all that may be looked at below, side by side.
+    prefetch(mem, entry(mem, 1, GRAMS) + w * entry(mem, 1, STRIDE))
+    n = top
+    h = longest
+    while n > 0:
+        index = entry(mem, n + 1, INDEX)
+        if index >= 0:
+            prefetch(mem, index + 4 * LINE * line_of(hash_gram(h, w), entry(mem, n + 1, LINES)))
+        if n > 1:
+            h = shorter(mem, n, h)
+        n -= 1
     n = top
     h = longest
     rest = 1.0
@@ -669,7 +682,7 @@ def carve(owner, order):
     memory = memory[3 * BATCH :]
     rest = memory[5 * size :].view(np.int32)
     grams = rest[size : (order + 1) * size].reshape((order, size))
-    work, probs = memory[: 4 * size].reshape((4, size)), memory[4 * size : 5 * size].view(np.float64)
+    work, probs = memory[: 4 * size], memory[4 * size : 5 * size].view(np.float64)
     return (*words, work, probs, rest[:size], grams, rest[(order + 1) * size :].view(np.int8))
 
 
@@ -677,7 +690,8 @@ def carve(owner, order):
 def begin(ids, grams, w):
     """Let position 0 be the word ``w`` with nothing before it."""
     ids[0] = w
-    grams[:, 0] = -1
+    for n in range(len(grams)):
+        grams[n, 0] = -1
     grams[0, 0] = w
 
 

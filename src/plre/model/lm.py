@@ -311,10 +311,10 @@ class LanguageModel:
 
     def advance(self, state: State, word: str) -> tuple[float, State]:
         """log10 P(word | state), and the state after the word."""
-        answer = self._step(self._address, self._size, state, self._ids[word])
-        if answer[1] < 0:
-            raise UsageError(f"{state!r} is not a state of this model")
-        return answer
+        try:
+            return self._step(self._address, self._size, state, self._ids[word])
+        except ValueError:
+            raise UsageError(f"{state!r} is not a state of this model") from None
 
     def context(self, state: State) -> list[str]:
         """The words that a state stands for, oldest first: as much of the past as still matters."""
