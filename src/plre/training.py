@@ -78,9 +78,8 @@ def train(
         raise UsageError(f"threads must be at least 1, not {threads}")
     if quantise not in (None, 8, 16, 32):
         raise UsageError(f"a probability can be quantised to 8 or 16 bits, not {quantise}")
-    scratch = _scratch(memory, tmp)
-    parsed = _parsed(rungs)
-    recipe = make_recipe(order, method, preset, parsed, seed, uniform)
+    recipe = make_recipe(order, method, preset, _parsed(rungs), seed, uniform)
+    scratch = _scratch(memory, tmp, 8 if recipe.rungs else 2)
     if dev is not None and not recipe.grids and not quantise:
         progress.note("nothing is chosen on dev text with these options; it is not used")
         dev = None
@@ -121,12 +120,12 @@ def train(
     return lm
 
 
-def _scratch(memory: int | str | None, tmp: str | os.PathLike[str] | None) -> Scratch:
-    """Half of the memory is for long arrays, the other half for work on them."""
+def _scratch(memory: int | str | None, tmp: str | os.PathLike[str] | None, parts: int) -> Scratch:
+    """One of so many parts of the memory is for long arrays, the others for work on them."""
     size = machine_memory() * 4 // 5 if memory is None else parse_size(str(memory))
     if size < _SMALLEST_MEMORY:
         raise UsageError(f"training needs at least {_SMALLEST_MEMORY // 10**6}M of memory, not {memory}")
-    return Scratch(size // 2, None if tmp is None else os.fspath(tmp))
+    return Scratch(size // parts, None if tmp is None else os.fspath(tmp))
 
 
 def _parsed(rungs: Rungs | None) -> dict[int, tuple[Rung, ...]] | None:

@@ -86,7 +86,7 @@ class Builder:
             blocks = Blocks(shorter.children[:], shorter.suffixes[:], table.children[:], table.suffixes[:])
             smaller = blocks.smaller_side()
             layers, _ = self._table(n, [rung.power for rung in rungs])
-            counts = self._counts(n)[:]
+            counts = self._counts(n)
             parts = []
             name = f"factorising order {n}"
             steps = self.recipe.stopping(n).steps
@@ -95,12 +95,12 @@ class Builder:
                     parts.append(
                         factorise(
                             blocks,
-                            layer.astype(np.float32)[counts],
+                            _values(layer, counts),
                             rung.rank(smaller),
                             stopping=self.recipe.stopping(n),
                             seed=(self.recipe.seed, n, number),
                             threads=self.threads,
-                            memory=self.scratch.memory,
+                            memory=self.scratch.memory // 2 if self.scratch.memory else None,
                             advance=lambda share: advance(share * steps),
                         )
                     )
@@ -222,6 +222,14 @@ class Builder:
 
         for part, _ in overlapped(run, slices(len(prob), _PIECE), self.threads):
             advance(part.stop - part.start)
+
+
+def _values(layer: NDArray[np.float64], counts: Column) -> NDArray[np.float32]:
+    """The value of a layer for every count."""
+    values = np.empty(len(counts), np.float32)
+    for part in slices(len(counts), _PIECE):
+        values[part] = layer[counts[part]]
+    return values
 
 
 def _pieces(table: NgramTable) -> Iterator[tuple[int, int]]:

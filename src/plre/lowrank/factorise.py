@@ -207,8 +207,8 @@ def _rank_one(blocks: Blocks, values: NDArray[np.float32], factors: Factors, tea
 
 
 def _parts(size: int, places: int) -> int:
-    """In how many parts to count ``size`` things into so many places, without counters outgrowing the things."""
-    return max(1, min(_PARTS, size // max(places, 1)))
+    """In how many parts to count ``size`` things into so many places, with far fewer counters than things."""
+    return max(1, min(_PARTS, size // max(4 * places, 1)))
 
 
 def _starts(lengths: NDArray[Any]) -> NDArray[np.int64]:
