@@ -20,7 +20,7 @@ from benchmarks.common import (
 )
 from plre._jit import cpu_count
 
-WORDS = 500_000 if QUICK else 100_000_000
+WORDS = 500_000 if QUICK else 50_000_000
 KENLM = "KenLM query"
 #: Run, model, options, and how many times KenLM's rate it should have.
 CASES = [

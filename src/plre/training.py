@@ -79,7 +79,7 @@ def train(
     if quantise not in (None, 8, 16, 32):
         raise UsageError(f"a probability can be quantised to 8 or 16 bits, not {quantise}")
     recipe = make_recipe(order, method, preset, _parsed(rungs), seed, uniform)
-    scratch = _scratch(memory, tmp, 8 if recipe.rungs else 2)
+    scratch = _scratch(memory, tmp, 8 if recipe.rungs else 3)
     if dev is not None and not recipe.grids and not quantise:
         progress.note("nothing is chosen on dev text with these options; it is not used")
         dev = None
