@@ -15,6 +15,7 @@ from plre.lowrank.factorise import Stopping
 from plre.smoothing.discounts import DiscountKind
 
 Form = Literal["interpolated", "backoff"]
+Fit = Literal["dev", "leave-one-out"]
 
 #: When EM stops: the authors' settings for the bigram matrix and for the slices of higher orders.
 _BIGRAM_STOPPING = Stopping(steps=100, tolerance=1e-5)
@@ -45,6 +46,9 @@ class Recipe:
     discount: DiscountKind = "kn"
     #: The order below is mixed into every word's probability, or takes the place of those not seen.
     form: Form = "interpolated"
+    #: Discounts are fitted to held-out text; "leave-one-out": without any, to the training text. If None, they come
+    #: from the counts of counts.
+    fit: Fit | None = None
     #: Lower orders count distinct predecessors (Kneser-Ney) rather than occurrences (absolute discounting).
     continuation: bool = True
     #: Unigrams are interpolated with the uniform distribution, so that every word has some probability.
@@ -63,6 +67,8 @@ class Recipe:
             raise UsageError(f"the order must be a whole number between 1 and 64, not {self.order}")
         if not isinstance(self.seed, int) or self.seed < 0:
             raise UsageError(f"the seed must be a whole number from 0 up, not {self.seed}")
+        if self.fit and not self.uniform:
+            raise UsageError(f"method {self.method} needs uniform=True: words not seen would be impossible")
         for order, rungs in self.rungs.items():
             if not 2 <= order <= self.order:
                 raise UsageError(f"a rung for order {order} needs a model of order {max(order, 2)} or more")
@@ -104,6 +110,8 @@ BASELINES: dict[str, dict[str, Any]] = {
     "mkn": {"discount": "mkn"},
     "bo-kn": {"discount": "kn", "form": "backoff"},
     "bo-mkn": {"discount": "mkn", "form": "backoff"},
+    "mkn-dev": {"discount": "mkn", "fit": "dev"},
+    "jm": {"discount": "jm", "continuation": False, "fit": "leave-one-out"},
 }
 
 #: The paper's grid of rank fractions, of a matrix's smaller side: for the bigram that is the vocabulary.
