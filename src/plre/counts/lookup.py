@@ -43,8 +43,8 @@ class Events:
 def look_up(counts: Counts, ids: NDArray[np.int32], *, adjusted: bool, threads: int = 1) -> Events:
     """Look up every word of a text, ``<s>`` excepted, in adjusted or raw counts.
 
-    Nothing reaches back over ``<s>``. Positions are looked up in the order of their contexts, so tables on disk are read
-    once from their beginning to their end.
+    Nothing reaches back over ``<s>``. Positions are looked up in the order of their contexts, so that tables on disk are
+    read once from their beginning to their end.
     """
     columns = [table.adjusted if adjusted else table.raw for table in counts.tables]
     words = len(counts[1])
@@ -69,7 +69,10 @@ def _look_up_order(
     found: NDArray[np.int32],
     threads: int,
 ) -> NDArray[np.int32]:
-    """Fill in ``found`` for one order. Gives the n-gram that ends at each position, or -1, as ``shorter`` does of n - 1."""
+    """Fill in ``found`` for one order; gives the n-gram that ends at each position, or -1.
+
+    ``shorter`` has the (n-1)-grams that end there.
+    """
     contexts = np.where(ids[1:] == BOS, -1, shorter[:-1])
     places = np.argsort(contexts, kind="stable")
     contexts = contexts[places]

@@ -28,7 +28,7 @@ def bucket_of(total):
 
 @kernel
 def expect_shares(found, first, last, taken, uniform, shares, reached, passed):
-    """One step of EM for Jelinek-Mercer: add up how many events reach each bucket, and how many pass on to less context.
+    """One step of EM for Jelinek-Mercer: add up how many events reach each bucket, and how many pass on below.
 
     ``taken`` occurrences are taken out of every count: 1 where the events are those that were counted. Returns the
     log-likelihood.

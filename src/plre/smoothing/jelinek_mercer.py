@@ -63,7 +63,7 @@ def fit_shares(events: Events, uniform: float, *, leave_one_out: bool, threads: 
         return sums
 
     for _ in range(_STEPS):
-        reached, passed = sum(parallel(run, slices(len(events), _PIECE), threads))
+        reached, passed = np.sum(parallel(run, slices(len(events), _PIECE), threads), axis=0)
         before, shares = shares, (passed + 1) / (reached + 2)
         if np.abs(shares - before).max() < _TOLERANCE:
             break
