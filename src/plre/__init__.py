@@ -14,6 +14,7 @@ from plre._version import __version__
 from plre.errors import ModelFileError, PlreError, PlreWarning, TextError, UsageError
 
 if TYPE_CHECKING:
+    from plre.ensemble.mixing import mix
     from plre.ensemble.recipe import Rung
     from plre.evaluation.report import Report, evaluate
     from plre.lowrank.blocks import Rank
@@ -35,6 +36,7 @@ _LAZY = {
     "State": "plre.model.state",
     "Vocabulary": "plre.text.vocabulary",
     "evaluate": "plre.evaluation.report",
+    "mix": "plre.ensemble.mixing",
     "train": "plre.training",
 }
 
@@ -54,6 +56,7 @@ __all__ = [
     "__version__",
     "evaluate",
     "load",
+    "mix",
     "train",
 ]
 

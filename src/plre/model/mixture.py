@@ -113,10 +113,12 @@ class Mixture(LanguageModel):
         for name, tensor in self.tensors.items():
             section = name.partition(".")[0]
             sizes[section] = sizes.get(section, 0) + tensor.nbytes
+        orders = [part.model.layout.sizes for part in self.parts]
         return {
             **self.metadata,
             "path": self.path,
             "vocabulary": len(self.vocab),
+            "ngrams": [sum(sizes[n] for sizes in orders if n < len(sizes)) for n in range(self.order)],
             "parts": [{**part.model.info(), "weight": part.weight} for part in self.parts],
             "bytes": {section: sizes[section] for section in sorted(sizes)},
         }
