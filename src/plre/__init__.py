@@ -14,6 +14,7 @@ from plre._version import __version__
 from plre.errors import ModelFileError, PlreError, PlreWarning, TextError, UsageError
 
 if TYPE_CHECKING:
+    from plre.clustering.cluster import Clustering, cluster
     from plre.ensemble.mixing import mix
     from plre.ensemble.recipe import Rung
     from plre.evaluation.report import Report, evaluate
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 #: Where each public name lives; imported when first used, so that ``import plre`` is light.
 _LAZY = {
+    "Clustering": "plre.clustering.cluster",
     "LanguageModel": "plre.model.lm",
     "Progress": "plre.progress",
     "Rank": "plre.lowrank.blocks",
@@ -35,12 +37,14 @@ _LAZY = {
     "Rung": "plre.ensemble.recipe",
     "State": "plre.model.state",
     "Vocabulary": "plre.text.vocabulary",
+    "cluster": "plre.clustering.cluster",
     "evaluate": "plre.evaluation.report",
     "mix": "plre.ensemble.mixing",
     "train": "plre.training",
 }
 
 __all__ = [
+    "Clustering",
     "LanguageModel",
     "ModelFileError",
     "PlreError",
@@ -54,6 +58,7 @@ __all__ = [
     "UsageError",
     "Vocabulary",
     "__version__",
+    "cluster",
     "evaluate",
     "load",
     "mix",

@@ -17,13 +17,12 @@ from plre.errors import UsageError
 from plre.model.lm import LanguageModel
 from plre.model.scoring import score_ids, tally_scored
 from plre.progress import Progress
-from plre.scratch import Scratch, machine_memory, parse_size
+from plre.scratch import scratch_within
 from plre.text.encode import TextOptions, encode_text, read_vocabulary
 from plre.text.sources import Errors, Source, sized
 
 #: Words of the training text on which the cost of quantising is measured, if there is no dev text.
 _SAMPLE = 1_000_000
-_SMALLEST_MEMORY = 100_000_000
 
 Rungs = Mapping[int, Sequence[Rung]] | Sequence[str]
 
@@ -79,7 +78,7 @@ def train(
     if quantise not in (None, 8, 16, 32):
         raise UsageError(f"a probability can be quantised to 8 or 16 bits, not {quantise}")
     recipe = make_recipe(order, method, preset, _parsed(rungs), seed, uniform)
-    scratch = _scratch(memory, tmp, 8 if recipe.rungs else 3)
+    scratch = scratch_within(memory, tmp, 8 if recipe.rungs else 3)
     if dev is not None and not recipe.grids and not quantise:
         progress.note("nothing is chosen on dev text with these options; it is not used")
         dev = None
@@ -118,14 +117,6 @@ def train(
         )
         return coarse
     return lm
-
-
-def _scratch(memory: int | str | None, tmp: str | os.PathLike[str] | None, parts: int) -> Scratch:
-    """One of so many parts of the memory is for long arrays, the others for work on them."""
-    size = machine_memory() * 4 // 5 if memory is None else parse_size(str(memory))
-    if size < _SMALLEST_MEMORY:
-        raise UsageError(f"training needs at least {_SMALLEST_MEMORY // 10**6}M of memory, not {memory}")
-    return Scratch(size // parts, None if tmp is None else os.fspath(tmp))
 
 
 def _parsed(rungs: Rungs | None) -> dict[int, tuple[Rung, ...]] | None:
