@@ -19,6 +19,8 @@ METHODS: dict[str, dict] = {
     "abs": {"method": "abs"},
     "kn": {"method": "kn"},
     "mkn": {"method": "mkn"},
+    "bo-kn": {"method": "bo-kn"},
+    "bo-mkn": {"method": "bo-mkn"},
     "plre": {"method": "plre"},
     "ladder": {
         "method": "plre",

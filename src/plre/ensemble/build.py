@@ -123,9 +123,11 @@ class Builder:
             draft.put("vocab.starts", self.vocab.starts)
             draft.put("vocab.slots", self.vocab.slots)
             prob: Column = self._unigrams()
+            # What the probabilities after a context sum to beyond 1: the context without words, to begin with.
+            sums = np.array([prob.sum(dtype=np.float64) - 1], np.float32)
             for n in range(1, recipe.order):
                 powers = [rung.power for rung in recipe.rungs.get(n + 1, ())]
-                prob = self._add_order(n + 1, powers, factors.get(n + 1), prob, draft, advance)
+                prob, sums = self._add_order(n + 1, powers, factors.get(n + 1), prob, sums, draft, advance)
             self._pack_highest(recipe.order, prob, draft, advance)
             about = {
                 "order": recipe.order,
@@ -157,10 +159,14 @@ class Builder:
         powers: list[float],
         factors: Factors | None,
         lower: NDArray[np.float32],
+        sums: NDArray[np.float32],
         draft: Draft,
         advance: Advance,
-    ) -> Column:
-        """Probabilities of order n, and the finished records of order n - 1, whose probabilities are ``lower``."""
+    ) -> tuple[Column, NDArray[np.float32]]:
+        """Probabilities of order n, and the finished records of order n - 1, whose probabilities are ``lower``.
+
+        The back-off form needs to know what those sum to after each context, ``sums``, and gives the same of order n.
+        """
         table, shorter = self.counts[n], self.counts[n - 1]
         counts = self._counts(n)
         (kept, *_), remains = self._table(n, powers)
@@ -170,6 +176,8 @@ class Builder:
         highest = n == self.recipe.order
         hashes = Growing(self.scratch, np.uint64)
         prob = Growing(self.scratch, np.float32) if highest else np.empty(len(table), np.float32)
+        backing_off = self.recipe.form == "backoff"
+        new_sums = np.empty(len(shorter) if backing_off and not highest else 0, np.float32)
 
         def run(piece: tuple[int, int]) -> tuple[NDArray[np.float32], NDArray[np.uint64]]:
             first, last = piece
@@ -179,9 +187,15 @@ class Builder:
             totals = np.empty(last - first)
             backoff = np.empty(last - first, np.float32)
             made = np.empty(stop - start, np.float32) if isinstance(prob, Growing) else prob[start:stop]
-            kernels.context_weights(children, own, remains, totals, backoff)
-            kernels.add_layers(children, own, suffixes, kept, totals, backoff, lower, made)
             slices_of = shorter.suffixes[first:last]
+            if backing_off:
+                own_sums = sums[slices_of]
+                kernels.back_off(children, own, suffixes, kept, remains, lower, own_sums, totals, backoff, made)
+                if not highest:
+                    new_sums[first:last] = own_sums
+            else:
+                kernels.context_weights(children, own, remains, totals, backoff)
+                kernels.add_layers(children, own, suffixes, kept, totals, backoff, lower, made)
             if factors is not None:
                 right_start = factors.right_start[first : last + 1]
                 kernels.scale_contexts(right_start, totals, right)
@@ -210,7 +224,7 @@ class Builder:
             draft.put_index(n, hashes.finish(), self.threads)
         if factors is not None:
             draft.put_factors(n, factors.rank, factors.left, factors.left_start[:-1], right, factors.right_start[:-1])
-        return prob.finish() if isinstance(prob, Growing) else prob
+        return prob.finish() if isinstance(prob, Growing) else prob, new_sums
 
     def _pack_highest(self, n: int, prob: Column, draft: Draft, advance: Advance) -> None:
         code = draft.code_probabilities(n, prob)

@@ -7,12 +7,14 @@ the next lower one. Kneser-Ney and its relatives are recipes without rungs.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from plre.errors import UsageError
 from plre.lowrank.blocks import Rank
 from plre.lowrank.factorise import Stopping
 from plre.smoothing.discounts import DiscountKind
+
+Form = Literal["interpolated", "backoff"]
 
 #: When EM stops: the authors' settings for the bigram matrix and for the slices of higher orders.
 _BIGRAM_STOPPING = Stopping(steps=100, tolerance=1e-5)
@@ -41,6 +43,8 @@ class Recipe:
     method: str = "plre"
     preset: str | None = None
     discount: DiscountKind = "kn"
+    #: The order below is mixed into every word's probability, or takes the place of those not seen.
+    form: Form = "interpolated"
     #: Lower orders count distinct predecessors (Kneser-Ney) rather than occurrences (absolute discounting).
     continuation: bool = True
     #: Unigrams are interpolated with the uniform distribution, so that every word has some probability.
@@ -65,6 +69,8 @@ class Recipe:
             powers = [rung.power for rung in rungs]
             if powers != sorted(set(powers), reverse=True):
                 raise UsageError(f"the powers of order {order}'s rungs must all differ")
+            if self.form == "backoff":
+                raise UsageError("low rank layers belong to the interpolated form")
 
     def stopping(self, order: int) -> Stopping:
         """When EM stops at this order."""
@@ -96,6 +102,8 @@ BASELINES: dict[str, dict[str, Any]] = {
     "abs": {"discount": "kn", "continuation": False},
     "kn": {"discount": "kn"},
     "mkn": {"discount": "mkn"},
+    "bo-kn": {"discount": "kn", "form": "backoff"},
+    "bo-mkn": {"discount": "mkn", "form": "backoff"},
 }
 
 #: The paper's grid of rank fractions, of a matrix's smaller side: for the bigram that is the vocabulary.
