@@ -14,6 +14,8 @@ from plre._version import __version__
 from plre.errors import ModelFileError, PlreError, PlreWarning, TextError, UsageError
 
 if TYPE_CHECKING:
+    from plre.comparison.compare import compare
+    from plre.comparison.results import Comparison
     from plre.ensemble.recipe import Rung
     from plre.evaluation.report import Report, evaluate
     from plre.lowrank.blocks import Rank
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 #: Where each public name lives; imported when first used, so that ``import plre`` is light.
 _LAZY = {
+    "Comparison": "plre.comparison.results",
     "LanguageModel": "plre.model.lm",
     "Progress": "plre.progress",
     "Rank": "plre.lowrank.blocks",
@@ -34,11 +37,13 @@ _LAZY = {
     "Rung": "plre.ensemble.recipe",
     "State": "plre.model.state",
     "Vocabulary": "plre.text.vocabulary",
+    "compare": "plre.comparison.compare",
     "evaluate": "plre.evaluation.report",
     "train": "plre.training",
 }
 
 __all__ = [
+    "Comparison",
     "LanguageModel",
     "ModelFileError",
     "PlreError",
@@ -52,6 +57,7 @@ __all__ = [
     "UsageError",
     "Vocabulary",
     "__version__",
+    "compare",
     "evaluate",
     "load",
     "train",

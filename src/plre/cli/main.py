@@ -10,6 +10,7 @@ import click
 
 from plre._version import __version__
 from plre.cli.ask import info, neighbours, next_words, sample, verify
+from plre.cli.compare import compare
 from plre.cli.demo import demo
 from plre.cli.evaluate import evaluate, score
 from plre.cli.train import train
@@ -42,7 +43,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, train, evaluate, score, next_words, sample, neighbours, info, verify):
+for command in (demo, train, evaluate, score, compare, next_words, sample, neighbours, info, verify):
     cli.add_command(command)
 
 
