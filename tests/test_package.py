@@ -37,6 +37,7 @@ PARTS = [
     ("ensemble",),
     ("training",),
     ("evaluation",),
+    ("comparison",),
     ("demo",),
     ("cli",),
 ]

@@ -15,6 +15,8 @@ from plre.errors import ModelFileError, PlreError, PlreWarning, TextError, Usage
 
 if TYPE_CHECKING:
     from plre.clustering.cluster import Clustering, cluster
+    from plre.comparison.compare import compare
+    from plre.comparison.results import Comparison
     from plre.ensemble.mixing import mix
     from plre.ensemble.recipe import Rung
     from plre.evaluation.report import Report, evaluate
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 #: Where each public name lives; imported when first used, so that ``import plre`` is light.
 _LAZY = {
     "Clustering": "plre.clustering.cluster",
+    "Comparison": "plre.comparison.results",
     "LanguageModel": "plre.model.lm",
     "Progress": "plre.progress",
     "Rank": "plre.lowrank.blocks",
@@ -38,6 +41,7 @@ _LAZY = {
     "State": "plre.model.state",
     "Vocabulary": "plre.text.vocabulary",
     "cluster": "plre.clustering.cluster",
+    "compare": "plre.comparison.compare",
     "evaluate": "plre.evaluation.report",
     "mix": "plre.ensemble.mixing",
     "train": "plre.training",
@@ -45,6 +49,7 @@ _LAZY = {
 
 __all__ = [
     "Clustering",
+    "Comparison",
     "LanguageModel",
     "ModelFileError",
     "PlreError",
@@ -59,6 +64,7 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "cluster",
+    "compare",
     "evaluate",
     "load",
     "mix",
