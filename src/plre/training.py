@@ -12,6 +12,7 @@ from plre.counts.local import count_ngrams
 from plre.counts.ngrams import Counter
 from plre.ensemble.build import Builder
 from plre.ensemble.choose import choose_fractions
+from plre.ensemble.classes import ClassBuilder
 from plre.ensemble.recipe import Rung, make_recipe, parse_rungs
 from plre.errors import UsageError
 from plre.model.lm import LanguageModel
@@ -41,6 +42,7 @@ def train(
     errors: Errors = "strict",
     rungs: Rungs | None = None,
     uniform: bool = True,
+    classes: int | None = None,
     seed: int = 0,
     threads: int | None = None,
     memory: int | str | None = None,
@@ -64,7 +66,8 @@ def train(
     errors       "replace" goes on over invalid UTF-8
     rungs        low rank layers instead of a preset, for example ``["2:0.5:20", "3:0.5:0.001"]`` (order:power:rank)
     uniform      False: no uniform share in the unigrams; unseen words get probability 0
-    seed         of the factorisations' random starts: same seed, same model
+    classes      of words, for method class; 500 if not said
+    seed         of the random starts of factorisations and clusterings: same seed, same model
     memory       bytes, or for example "2G": what training may take. What does not fit goes to files in ``tmp``. Without
                  it, four fifths of the machine's memory
     tmp          the folder for temporary files
@@ -77,7 +80,7 @@ def train(
         raise UsageError(f"threads must be at least 1, not {threads}")
     if quantise not in (None, 8, 16, 32):
         raise UsageError(f"a probability can be quantised to 8 or 16 bits, not {quantise}")
-    recipe = make_recipe(order, method, preset, _parsed(rungs), seed, uniform)
+    recipe = make_recipe(order, method, preset, _parsed(rungs), seed, uniform, classes)
     scratch = scratch_within(memory, tmp, 8 if recipe.rungs else 3)
     if dev is not None and not recipe.grids and not quantise:
         progress.note("nothing is chosen on dev text with these options; it is not used")
@@ -92,18 +95,20 @@ def train(
     held_out = None
     if dev is not None:
         held_out = encode_text(dev, vocab=encoded.vocab, options=options, threads=threads, progress=progress)
-    counts = counter(encoded, order, threads=threads, progress=progress, scratch=scratch)
     about: dict[str, Any] = {
         "min_count": None if fixed else min_count,
-        "tokens": counts.tokens,
+        "tokens": len(encoded.ids) - encoded.sentences,
         "sentences": encoded.sentences,
         "version": __version__,
     }
-    known = encoded.vocab
     sample = held_out.ids if held_out else encoded.ids[:_SAMPLE] if quantise else None
+    how: dict[str, Any] = {"threads": threads, "progress": progress, "scratch": scratch}
+    if recipe.classes:
+        builder: Builder | ClassBuilder = ClassBuilder(encoded, recipe, counter=counter, **how)
+    else:
+        builder = Builder(counter(encoded, order, **how), encoded.vocab, recipe, **how)
     del encoded
-    builder = Builder(counts, known, recipe, threads=threads, progress=progress, scratch=scratch)
-    if held_out is not None and recipe.grids:
+    if held_out is not None and recipe.grids and isinstance(builder, Builder):
         recipe, trials = choose_fractions(builder, held_out, progress)
         about["trials"] = [trial.describe() for trial in trials]
     lm = builder.build(about, recipe)

@@ -46,6 +46,7 @@ class Builder:
         recipe: Recipe,
         *,
         discounts: list[Discount] | None = None,
+        warn: bool = True,
         threads: int = 1,
         progress: Progress | None = None,
         scratch: Scratch | None = None,
@@ -67,7 +68,7 @@ class Builder:
                 found += counts_of_counts(counted)
             self._largest.append(largest)
             seen.append(found.tolist())
-        self.discounts: list[Discount] = list(discounts or estimate(seen, [recipe.discount] * recipe.order))
+        self.discounts: list[Discount] = list(discounts or estimate(seen, [recipe.discount] * recipe.order, warn))
         self._factors: dict[tuple[int, tuple[Rung, ...]], Factors] = {}
 
     def _counts(self, n: int) -> Column:

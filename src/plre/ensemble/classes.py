@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre.clustering.exchange import exchange
-from plre.counts.ngrams import Counter, Counts
+from plre.counts.ngrams import Counter
 from plre.ensemble.build import Builder
 from plre.ensemble.recipe import Recipe
 from plre.model.mixture import Mixture, Part, assemble
@@ -69,25 +69,35 @@ def classes_of(vocab: Vocabulary, found: NDArray[np.int32], counts: NDArray[np.i
     return Classes(names, symbols, shares.astype(np.float32))
 
 
-def build_class_model(
-    text: EncodedText,
-    recipe: Recipe,
-    metadata: dict[str, Any],
-    *,
-    counter: Counter,
-    threads: int,
-    progress: Progress,
-    scratch: Scratch,
-    bits: int = 32,
-) -> Mixture:
-    """Cluster the words of a text, count its classes, and make the model."""
-    how: dict[str, Any] = {"threads": threads, "progress": progress, "scratch": scratch}
-    bigrams: Counts = counter(text, 2, **how)
-    found = exchange(bigrams, recipe.classes, seed=recipe.seed, threads=threads, progress=progress)
-    classes = classes_of(text.vocab, found, np.asarray(bigrams[1].raw[:]))
-    del bigrams
-    counts = counter(classes.of(text, scratch), recipe.order, **how)
-    builder = Builder(counts, classes.names, recipe, warn=False, **how)
-    model = builder.build(metadata, bits=bits)
-    about = {**recipe.describe(), **metadata, "classes": len(classes.names) - len(SPECIAL), "bits": bits}
-    return assemble(text.vocab, [Part(model, 1.0, classes.symbols, classes.shares)], about)
+class ClassBuilder:
+    """Clusters the words of a text and counts its classes; builds models from that, as ``Builder`` does from words."""
+
+    def __init__(
+        self,
+        text: EncodedText,
+        recipe: Recipe,
+        *,
+        counter: Counter,
+        threads: int,
+        progress: Progress,
+        scratch: Scratch,
+    ) -> None:
+        how: dict[str, Any] = {"threads": threads, "progress": progress, "scratch": scratch}
+        self.vocab = text.vocab
+        self.recipe = recipe
+        bigrams = counter(text, 2, **how)
+        found = exchange(bigrams, recipe.classes, seed=recipe.seed, threads=threads, progress=progress)
+        self.classes = classes_of(text.vocab, found, np.asarray(bigrams[1].raw[:]))
+        del bigrams
+        counts = counter(self.classes.of(text, scratch), recipe.order, **how)
+        #: Classes are few and all are frequent, so that the lowest orders have no singletons to learn discounts from:
+        #: the fallback is nothing to warn about.
+        self._builder = Builder(counts, self.classes.names, recipe, warn=False, **how)
+
+    def build(self, metadata: dict[str, Any], recipe: Recipe | None = None, *, bits: int = 32) -> Mixture:
+        """The model; ``recipe`` may differ from the builder's in its rungs. ``bits`` is what a probability takes."""
+        recipe = recipe or self.recipe
+        model = self._builder.build(metadata, recipe, bits=bits)
+        about = {**recipe.describe(), **metadata, "bits": bits}
+        about["classes"] = len(self.classes.names) - len(SPECIAL)
+        return assemble(self.vocab, [Part(model, 1.0, self.classes.symbols, self.classes.shares)], about)
