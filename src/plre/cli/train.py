@@ -19,7 +19,7 @@ from plre.errors import UsageError
 @click.option("-n", "--order", type=int, default=3, show_default=True, help="Length of the longest n-gram.")
 @click.option(
     "--method",
-    type=click.Choice(["plre", "mkn", "kn", "abs", "bo-mkn", "bo-kn"]),
+    type=click.Choice(["plre", "mkn", "kn", "abs", "bo-mkn", "bo-kn", "class"]),
     default="plre",
     show_default=True,
     help="PLRE, or a baseline: modified Kneser-Ney, Kneser-Ney, absolute discounting (all interpolated); bo-: the "

@@ -108,7 +108,7 @@ BASELINES: dict[str, dict[str, Any]] = {
     "mkn": {"discount": "mkn"},
     "bo-kn": {"discount": "kn", "form": "backoff"},
     "bo-mkn": {"discount": "mkn", "form": "backoff"},
-    "class": {"discount": "kn", "classes": 500},
+    "class": {"discount": "mkn", "classes": 500},
 }
 
 #: The paper's grid of rank fractions, of a matrix's smaller side: for the bigram that is the vocabulary.
