@@ -9,10 +9,12 @@ from typing import Any
 from plre._jit import cpu_count
 from plre._version import __version__
 from plre.counts.local import count_ngrams
+from plre.counts.lookup import sample_text
 from plre.counts.ngrams import Counter
 from plre.ensemble.build import Builder
 from plre.ensemble.choose import choose_fractions
 from plre.ensemble.classes import ClassBuilder
+from plre.ensemble.fit import fit_discounts
 from plre.ensemble.recipe import Rung, make_recipe, parse_rungs
 from plre.errors import UsageError
 from plre.model.lm import LanguageModel
@@ -56,9 +58,11 @@ def train(
     ``text`` and ``dev`` are a path (or glob, or ``"-"``), or an iterable of sentences, or of ``pathlib.Path``.
 
     order        length of the longest n-gram
-    method       "plre", or a baseline: "mkn", "kn" (interpolated Kneser-Ney), "abs" (absolute discounting)
+    method       "plre", or a baseline: "mkn", "kn" (modified Kneser-Ney, Kneser-Ney), "abs" (absolute discounting);
+                 "bo-mkn", "bo-kn" (their back-off forms); "mkn-dev" (discounts fitted to ``dev``); "jm"
+                 (Jelinek-Mercer, its weights fitted to ``dev`` or, without it, to the training text)
     preset       for plre: "paper"
-    dev          held-out text on which ranks are chosen
+    dev          held-out text on which ranks are chosen or discounts fitted
     min_count    words seen less often become ``<unk>``
     vocab        the words to know, as a file or a list, instead of ``min_count``
     markers      False: the text is one stream without sentence starts and ends
@@ -82,7 +86,9 @@ def train(
         raise UsageError(f"a probability can be quantised to 8 or 16 bits, not {quantise}")
     recipe = make_recipe(order, method, preset, _parsed(rungs), seed, uniform, classes)
     scratch = scratch_within(memory, tmp, 8 if recipe.rungs else 3)
-    if dev is not None and not recipe.grids and not quantise:
+    if recipe.fit == "dev" and dev is None:
+        raise UsageError(f"method {method} fits its discounts to held-out text; give some with --dev (dev=...)")
+    if dev is not None and not recipe.grids and not recipe.fit and not quantise:
         progress.note("nothing is chosen on dev text with these options; it is not used")
         dev = None
     if dev is not None:
@@ -107,7 +113,10 @@ def train(
         builder: Builder | ClassBuilder = ClassBuilder(encoded, recipe, counter=counter, **how)
     else:
         builder = Builder(counter(encoded, order, **how), encoded.vocab, recipe, **how)
+    fitted_to = None if recipe.fit is None else held_out.ids if held_out else sample_text(encoded)
     del encoded
+    if fitted_to is not None and isinstance(builder, Builder):
+        builder.discounts = fit_discounts(builder, fitted_to, leave_one_out=held_out is None)
     if held_out is not None and recipe.grids and isinstance(builder, Builder):
         recipe, trials = choose_fractions(builder, held_out, progress)
         about["trials"] = [trial.describe() for trial in trials]

@@ -21,6 +21,8 @@ METHODS: dict[str, dict] = {
     "mkn": {"method": "mkn"},
     "bo-kn": {"method": "bo-kn"},
     "bo-mkn": {"method": "bo-mkn"},
+    "mkn-dev": {"method": "mkn-dev"},
+    "jm": {"method": "jm"},
     "class": {"method": "class", "classes": 20},
     "mixed": {},
     "plre": {"method": "plre"},
@@ -39,6 +41,8 @@ def train(method: str, order: int, text: list[str], **more: object) -> plre.Lang
     options = dict(METHODS[method])
     if "rungs" in options:
         options["rungs"] = [r for r in options["rungs"] if int(r[0]) <= order]
+    if method == "mkn-dev":
+        options["dev"] = zipf_text(30, seed=3)
     return plre.train(text, order=order, **options, **more)
 
 

@@ -2,8 +2,8 @@
 
 Everything comes twice, for the two sides of a word: side 0 is about what follows it, side 1 about what precedes it.
 ``cells[0, c, k]`` is how often class k is followed by class c, ``cells[1, c, k]`` how often it is preceded by c, so
-what a word would gain in each class k is summed up along rows. ``ones`` has the same shape: by how much n ln n of the cell
-grows when its count grows by one, which is all that most neighbours of a word ask for.
+what a word would gain in each class k is summed up along rows. ``ones`` has the same shape: by how much n ln n of the
+cell grows when its count grows by one, which is all that most neighbours of a word ask for.
 """
 
 from __future__ import annotations

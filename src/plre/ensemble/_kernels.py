@@ -6,6 +6,7 @@ import numpy as np
 
 from plre._jit import kernel
 from plre.model._probabilities import dot
+from plre.smoothing._kernels import bucket_of
 
 #: A sum of probabilities that is nothing but the rounding of others.
 _NOTHING = 1e-8
@@ -39,6 +40,21 @@ def add_layers(children, counts, suffixes, kept, totals, backoff, lower, prob):
     for h in range(len(totals)):
         for e in range(children[h] - children[0], children[h + 1] - children[0]):
             prob[e] = kept[counts[e]] / totals[h] + np.float64(backoff[h]) * np.float64(lower[suffixes[e]])
+
+
+@kernel
+def share_out(children, counts, suffixes, shares, lower, totals, backoff, prob):
+    """The same for discounts that are a share of the count, by the bucket of the context's total (Jelinek-Mercer)."""
+    for h in range(len(totals)):
+        total = np.int64(0)
+        first, last = children[h] - children[0], children[h + 1] - children[0]
+        for e in range(first, last):
+            total += counts[e]
+        totals[h] = total
+        backoff[h] = shares[bucket_of(total)] if total > 0 else 1.0
+        share = np.float64(backoff[h])
+        for e in range(first, last):
+            prob[e] = (1 - share) * counts[e] / totals[h] + share * lower[suffixes[e]]
 
 
 @kernel

@@ -6,14 +6,13 @@ its n-grams and completes its contexts, which are (n-1)-grams: their weights and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import even_ranges
-from plre.counts.ngrams import Counts, NgramTable
+from plre.counts.ngrams import Counts
 from plre.ensemble import _kernels as kernels
 from plre.ensemble.ladder import split
 from plre.ensemble.recipe import Recipe, Rung
@@ -25,15 +24,13 @@ from plre.model.layout import Code, Layout, LowRank, backoff_code
 from plre.model.ngrams import NgramModel
 from plre.progress import Advance, Progress
 from plre.scratch import Column, Growing, Scratch, slices
-from plre.smoothing.discounts import Discount, Steps, counts_of_counts, estimate
+from plre.smoothing.discounts import Discount, counts_of_counts, estimate
+from plre.smoothing.jelinek_mercer import Shares
 from plre.text.encode import overlapped
 from plre.text.vocabulary import BOS, EOS, Vocabulary
 
-#: N-grams of a piece, and the fewest pieces an order is cut into. A piece starts at a multiple of so many contexts: to
-#: find out where, only these are looked at.
+#: N-grams that are looked at together.
 _PIECE = 1 << 20
-_PIECES = 64
-_ALIGN = 32
 
 
 class Builder:
@@ -45,7 +42,7 @@ class Builder:
         vocab: Vocabulary,
         recipe: Recipe,
         *,
-        discounts: list[Discount] | None = None,
+        discounts: Sequence[Discount] | None = None,
         warn: bool = True,
         threads: int = 1,
         progress: Progress | None = None,
@@ -68,7 +65,13 @@ class Builder:
                 found += counts_of_counts(counted)
             self._largest.append(largest)
             seen.append(found.tolist())
-        self.discounts: list[Discount] = list(discounts or estimate(seen, [recipe.discount] * recipe.order, warn))
+        self.discounts: Sequence[Discount]
+        if discounts:
+            self.discounts = discounts
+        elif recipe.discount == "jm":
+            self.discounts = [Shares()] * recipe.order
+        else:
+            self.discounts = estimate(seen, [recipe.discount] * recipe.order, warn)
         self._factors: dict[tuple[int, tuple[Rung, ...]], Factors] = {}
 
     def _counts(self, n: int) -> Column:
@@ -135,21 +138,26 @@ class Builder:
                 "markers": self.counts.markers,
                 **recipe.describe(),
                 "bits": bits,
-                "discounts": [[d.one, d.two, d.three] if isinstance(d, Steps) else repr(d) for d in self.discounts],
+                "discounts": [discount.describe() for discount in self.discounts],
                 **(metadata or {}),
             }
             return draft.finish(about)
 
+    @property
+    def uniform(self) -> float:
+        """The probability of a word if all that can be predicted are equally likely."""
+        return 1 / (len(self.vocab) - (1 if self.counts.markers else 2))
+
     def _unigrams(self) -> NDArray[np.float32]:
         counts = self._counts(1)[:].astype(np.int64)
         total = counts.sum()
-        possible = np.ones(len(counts))
-        possible[BOS] = 0
+        uniform = np.full(len(counts), self.uniform)
+        uniform[BOS] = 0
         if not self.counts.markers:
-            possible[EOS] = 0
+            uniform[EOS] = 0
         if self.recipe.uniform:
             rest = self.discounts[0](counts)
-            probs = (counts - rest) / total + rest.sum() / total * possible / possible.sum()
+            probs = (counts - rest) / total + rest.sum() / total * uniform
         else:
             probs = counts / total
         return probs.astype(np.float32)
@@ -170,7 +178,11 @@ class Builder:
         """
         table, shorter = self.counts[n], self.counts[n - 1]
         counts = self._counts(n)
-        (kept, *_), remains = self._table(n, powers)
+        discount = self.discounts[n - 1]
+        if isinstance(discount, Shares):
+            shares = np.array(discount.by_bucket)
+        else:
+            (kept, *_), remains = self._table(n, powers)
         middles = shorter.children[:] if factors else np.empty(0, np.int32)
         right = factors.right.copy() if factors else np.empty(0, np.float32)
         code = draft.code_probabilities(n - 1, lower)
@@ -189,7 +201,9 @@ class Builder:
             backoff = np.empty(last - first, np.float32)
             made = np.empty(stop - start, np.float32) if isinstance(prob, Growing) else prob[start:stop]
             slices_of = shorter.suffixes[first:last]
-            if backing_off:
+            if isinstance(discount, Shares):
+                kernels.share_out(children, own, suffixes, shares, lower, totals, backoff, made)
+            elif backing_off:
                 own_sums = sums[slices_of]
                 kernels.back_off(children, own, suffixes, kept, remains, lower, own_sums, totals, backoff, made)
                 if not highest:
@@ -216,7 +230,7 @@ class Builder:
                 hash_piece(first, children, table.words[start:stop], hashed)
             return made, hashed
 
-        for (first, last), (made, hashed) in overlapped(run, _pieces(table), self.threads):
+        for (first, last), (made, hashed) in overlapped(run, table.pieces(), self.threads):
             hashes.append(hashed)
             if isinstance(prob, Growing):
                 prob.append(made)
@@ -245,13 +259,3 @@ def _values(layer: NDArray[np.float64], counts: Column) -> NDArray[np.float32]:
     for part in slices(len(counts), _PIECE):
         values[part] = layer[counts[part]]
     return values
-
-
-def _pieces(table: NgramTable) -> Iterator[tuple[int, int]]:
-    """Ranges of contexts with about equally many n-grams."""
-    contexts = len(table.children) - 1
-    sampled = [table.children[part][::_ALIGN] for part in slices(contexts, _PIECE)]
-    starts = np.concatenate([*sampled, table.children[contexts : contexts + 1]])
-    wanted = max(_PIECES, len(table) // _PIECE)
-    for first, last in even_ranges(starts, 0, len(starts) - 1, wanted):
-        yield first * _ALIGN, min(last * _ALIGN, contexts)

@@ -15,6 +15,7 @@ from plre.lowrank.factorise import Stopping
 from plre.smoothing.discounts import DiscountKind
 
 Form = Literal["interpolated", "backoff"]
+Fit = Literal["dev", "leave-one-out"]
 
 #: When EM stops: the authors' settings for the bigram matrix and for the slices of higher orders.
 _BIGRAM_STOPPING = Stopping(steps=100, tolerance=1e-5)
@@ -45,6 +46,9 @@ class Recipe:
     discount: DiscountKind = "kn"
     #: The order below is mixed into every word's probability, or takes the place of those not seen.
     form: Form = "interpolated"
+    #: Discounts are fitted to held-out text; "leave-one-out": without any, to the training text. If None, they come
+    #: from the counts of counts.
+    fit: Fit | None = None
     #: Lower orders count distinct predecessors (Kneser-Ney) rather than occurrences (absolute discounting).
     continuation: bool = True
     #: Unigrams are interpolated with the uniform distribution, so that every word has some probability.
@@ -67,6 +71,8 @@ class Recipe:
             raise UsageError(f"the seed must be a whole number from 0 up, not {self.seed}")
         if not isinstance(self.classes, int) or self.classes < 0:
             raise UsageError(f"the number of classes must be a whole number from 1 up, not {self.classes}")
+        if self.fit and not self.uniform:
+            raise UsageError(f"method {self.method} needs uniform=True: words not seen would be impossible")
         for order, rungs in self.rungs.items():
             if not 2 <= order <= self.order:
                 raise UsageError(f"a rung for order {order} needs a model of order {max(order, 2)} or more")
@@ -108,6 +114,8 @@ BASELINES: dict[str, dict[str, Any]] = {
     "mkn": {"discount": "mkn"},
     "bo-kn": {"discount": "kn", "form": "backoff"},
     "bo-mkn": {"discount": "mkn", "form": "backoff"},
+    "mkn-dev": {"discount": "mkn", "fit": "dev"},
+    "jm": {"discount": "jm", "continuation": False, "fit": "leave-one-out"},
     "class": {"discount": "mkn", "classes": 500},
 }
 
