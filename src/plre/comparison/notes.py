@@ -49,9 +49,10 @@ def method_notes(comparison: Comparison) -> list[str]:
         "Interval and test take the sentences of the test text for independent of each other. In running text they are "
         "not quite that, so the truth is a little less sure than they say; and neither covers another training text or "
         "another random start.",
-        "training: seconds of wall time from text to saved model, choosing on dev included, starting Python and "
-        "compiling not. memory: the largest resident size of the process until then. query rate: tokens a second when "
-        f"scoring the test text, the best of three. {_how_it_ran(comparison)}",
+        "training: wall time from text to saved model, choosing on dev included, starting Python and "
+        "compiling not. memory: the largest resident size of the process until then, "
+        f"{numbers.size(_start(comparison))} of it before any text is read. query rate: tokens a second when scoring "
+        f"the test text, the best of three. {_how_it_ran(comparison)}",
     ]
     if comparison.ranks:
         notes.append(
@@ -63,6 +64,12 @@ def method_notes(comparison: Comparison) -> list[str]:
 
 def _vocabulary(comparison: Comparison) -> int:
     return next(row.result["vocabulary"] for row in comparison.finished() if row.result)
+
+
+def _start(comparison: Comparison) -> float | None:
+    """What Python and compiled code take of the memory, at least."""
+    sizes = [row.result["start_bytes"] for row in comparison.finished() if row.result and not row.job.parts]
+    return min((size for size in sizes if size is not None), default=None)
 
 
 def _how_it_ran(comparison: Comparison) -> str:

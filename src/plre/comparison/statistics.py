@@ -100,7 +100,8 @@ def sign_flip_test(differences: Floats, flips: int, seed: int) -> Floats:
     done = 0
     while done < flips:
         rows = min(flips - done, max(1, _SIGNS // sentences))
-        bits = np.unpackbits(random.integers(0, 256, (rows, -(-sentences // 8)), np.uint8), axis=1)[:, :sentences]
+        words = random.integers(0, 2**64, (rows, -(-sentences // 64)), np.uint64)
+        bits = np.unpackbits(words.view(np.uint8), axis=1)[:, :sentences]
         sums = 2 * (bits.astype(np.float64) @ differences) - total
         reached += (np.abs(sums) >= bar).sum(axis=0)
         done += rows

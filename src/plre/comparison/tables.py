@@ -38,11 +38,10 @@ class Table:
 def _column(
     rows: Sequence[Row], value: Callable[[Row], float | None], show: Callable[[Row], str], better: str = ""
 ) -> list[Cell]:
-    """A cell for each row; ``better`` ("low" or "high") says which value is marked as the best."""
-    values = [value(row) for row in rows]
-    there = [each for each in values if each is not None]
-    best = (min(there) if better == "low" else max(there)) if there and better else None
-    return [Cell(show(row), best is not None and each == best) for row, each in zip(rows, values, strict=True)]
+    """A cell for each row. ``better`` ("low" or "high") says which is best; all that look like it are marked."""
+    there = [(each, show(row)) for row in rows if (each := value(row)) is not None]
+    best = (min(there) if better == "low" else max(there))[1] if there and better else None
+    return [Cell(show(row), show(row) == best) for row in rows]
 
 
 def _failures(rows: Sequence[Row]) -> list[str]:
