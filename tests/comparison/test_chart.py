@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plre.comparison.chart import Chart, Line, draw, even_ticks, log_ticks, spread_out
-from plre.comparison.pictures import STYLES, gain_chart, pictures, styles
+from plre.comparison.chart import COLOURS, Chart, Line, _colour, draw, even_ticks, log_ticks, spread_out
+from plre.comparison.pictures import gain_chart, pictures, styles
 from plre.comparison.style import _DARK, _LIGHT
 from tests.comparison.example import METHODS, example
 
@@ -72,8 +72,9 @@ def test_the_pictures_of_a_comparison() -> None:
     assert gain_chart(example((3,))) is None
 
 
-def test_every_style_has_a_colour() -> None:
-    assert len(_LIGHT) == len(_DARK) == STYLES
+def test_lines_differ_in_colour_or_marker() -> None:
+    assert len(_LIGHT) == len(_DARK) == COLOURS
     chosen = styles(METHODS)
-    assert max(chosen.values()) < STYLES
-    assert chosen["plre"] != chosen["mkn"]
+    looks = {(_colour(style), style % 4) for style in chosen.values()}
+    assert len(looks) == len(METHODS)
+    assert all(colour < COLOURS for colour, _ in looks)

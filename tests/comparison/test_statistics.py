@@ -82,11 +82,14 @@ def test_what_was_seen_counts_among_the_flips() -> None:
     assert p == pytest.approx([1 / (FLIPS + 1), 1.0])
 
 
-def test_flips_do_not_depend_on_how_many_are_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_depends_on_how_much_is_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     differences = np.random.default_rng(2).normal(0.02, 0.1, (40, 2))
     whole = sign_flip_test(differences, 999, 4)
-    monkeypatch.setattr("plre.comparison.statistics._SIGNS", 40 * 111)
+    drawn = resample(differences, np.ones(40, np.int64), 50, 4)
+    monkeypatch.setattr("plre.comparison.statistics._HELD", 40 * 111)
     np.testing.assert_array_equal(sign_flip_test(differences, 999, 4), whole)
+    monkeypatch.setattr("plre.comparison.statistics._HELD", 40 * 7)
+    np.testing.assert_allclose(resample(differences, np.ones(40, np.int64), 50, 4), drawn, rtol=1e-12)
 
 
 def test_p_is_uniform_where_nothing_differs() -> None:

@@ -1,7 +1,7 @@
 """Line charts as inline SVG: axes with titles, lines with markers, and names beside the ends of the lines.
 
 Written by hand because a report must be one file without scripts, and should not need matplotlib. Colours come from the
-page's style sheet (classes ``s0``, ``s1``, ...), so that they follow light and dark mode.
+page's style sheet (classes ``s0`` to ``s7``), so that they follow light and dark mode.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 210, 18, 58
 #: Between the base lines of two names.
 _NAME_HEIGHT = 17
 _SHAPES = 4
+#: Colours of the style sheet; where there are more lines, those from the third on are used again with other markers.
+COLOURS = 8
 
 Point = tuple[float, float]
 
@@ -136,7 +138,7 @@ def _drawn(
 ) -> str:
     """A line with its markers (which tell their values when pointed at) and its name at ``height``."""
     places = [(across(x), up(y)) for x, y in line.points]
-    kind = f"s{line.style}" + (" dashed" if line.dashed else "") + (" strong" if line.strong else "")
+    kind = f"s{_colour(line.style)}" + (" dashed" if line.dashed else "") + (" strong" if line.strong else "")
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     parts = [f'<g class="series {kind}"><polyline points="{path}"/>']
     if not line.dashed:
@@ -148,6 +150,10 @@ def _drawn(
         parts.append(_line(x + 6, y, x + 15, height, "leader"))
     parts.append(_text(x + 18, height + 4, line.name, "name"))
     return "".join([*parts, "</g>"])
+
+
+def _colour(style: int) -> int:
+    return style if style < COLOURS else 2 + (style - 2) % (COLOURS - 2)
 
 
 def _marker(x: float, y: float, style: int) -> str:

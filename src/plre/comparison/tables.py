@@ -58,7 +58,7 @@ def summary_table(comparison: Comparison) -> Table:
     columns = [_column(comparison.of_order(order), lambda row: row.test, _test, "low") for order in orders]
     rows = [[Cell(display_name(method)), *cells] for method, *cells in zip(methods, *columns, strict=True)]
     headings = ["method", *(f"order {order}" for order in orders)]
-    return Table("summary", "Test perplexity", headings, rows, notes=_failures(comparison.rows))
+    return Table("summary", "Test perplexity", headings, rows)
 
 
 def order_table(comparison: Comparison, order: int) -> Table:
