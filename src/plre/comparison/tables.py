@@ -38,10 +38,14 @@ class Table:
 def _column(
     rows: Sequence[Row], value: Callable[[Row], float | None], show: Callable[[Row], str], better: str = ""
 ) -> list[Cell]:
-    """A cell for each row. ``better`` ("low" or "high") says which is best; all that look like it are marked."""
+    """A cell for each row. ``better`` ("low" or "high") says which is best; all that look like it are marked.
+
+    Where all look alike there is nothing to mark.
+    """
     there = [(each, show(row)) for row in rows if (each := value(row)) is not None]
     best = (min(there) if better == "low" else max(there))[1] if there and better else None
-    return [Cell(show(row), show(row) == best) for row in rows]
+    alike = len({text for _, text in there}) < 2
+    return [Cell(show(row), show(row) == best and not alike) for row in rows]
 
 
 def _failures(rows: Sequence[Row]) -> list[str]:
