@@ -17,6 +17,9 @@ from plre.comparison.tables import Table
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+#: Of tables that go to a file or a pipe.
+_WIDTH = 120
+
 
 def told(job: Job, outcome: Outcome) -> str:
     """How a job ended, in a line."""
@@ -100,16 +103,18 @@ def make_watcher(quiet: bool) -> Iterator[Watcher]:
 
 def print_table(table: Table) -> None:
     """A table on standard output; the best of each kind is bold."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    shown = RichTable(title=table.title, title_justify="left")
+    shown = RichTable(title=table.title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for column, heading in enumerate(table.headings):
-        shown.add_column(heading, justify="left" if column < table.names else "right")
+        number = column >= table.names
+        shown.add_column(heading, justify="right" if number else "left", no_wrap=number)
     for row in table.rows:
         shown.add_row(*(Text(cell.text, style="bold" if cell.best else "") for cell in row))
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
     console.print(shown)
     for note in table.notes:
         console.print(note, markup=False)

@@ -1,7 +1,7 @@
 """Line charts as inline SVG: axes with titles, lines with markers, and names beside the ends of the lines.
 
 Written by hand because a report must be one file without scripts, and should not need matplotlib. Colours come from the
-page's style sheet (classes ``s0``, ``s1``, ...), so that they follow light and dark mode.
+page's style sheet (classes ``s0`` to ``s7``), so that they follow light and dark mode.
 """
 
 from __future__ import annotations
@@ -12,23 +12,30 @@ from dataclasses import dataclass
 from html import escape
 
 _WIDTH, _HEIGHT = 760, 420
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 210, 18, 58
+_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 210, 18, 58
 #: Between the base lines of two names.
 _NAME_HEIGHT = 17
 _SHAPES = 4
+#: Colours of the style sheet; where there are more lines, those from the third on are used again with other markers.
+COLOURS = 8
 
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Line:
-    """Points from left to right; ``style`` chooses colour and marker."""
+    """Points in the order in which they are joined; ``style`` chooses colour and marker."""
 
     name: str
     points: tuple[Point, ...]
     style: int
     dashed: bool = False
     strong: bool = False
+
+    @property
+    def rightmost(self) -> Point:
+        """Where the name stands."""
+        return max(self.points, key=lambda point: point[0])
 
 
 @dataclass(frozen=True)
@@ -120,7 +127,7 @@ def draw(chart: Chart) -> str:
     turned = f'<g transform="rotate(-90 16 {middle:.1f})">{_text(16, middle, chart.y_title, "label middle")}</g>'
     parts.append(turned)
     drawn = [line for line in chart.lines if line.points]
-    heights = spread_out([up(line.points[-1][1]) for line in drawn], _NAME_HEIGHT)
+    heights = spread_out([up(line.rightmost[1]) for line in drawn], _NAME_HEIGHT)
     for line, height in zip(drawn, heights, strict=True):
         parts.append(_drawn(chart, line, height, across, up))
     return "\n".join([*parts, "</svg>"])
@@ -131,18 +138,22 @@ def _drawn(
 ) -> str:
     """A line with its markers (which tell their values when pointed at) and its name at ``height``."""
     places = [(across(x), up(y)) for x, y in line.points]
-    kind = f"s{line.style}" + (" dashed" if line.dashed else "") + (" strong" if line.strong else "")
+    kind = f"s{_colour(line.style)}" + (" dashed" if line.dashed else "") + (" strong" if line.strong else "")
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     parts = [f'<g class="series {kind}"><polyline points="{path}"/>']
     if not line.dashed:
         for (x, y), (at, value) in zip(places, line.points, strict=True):
             told = f"{line.name}: {chart.show_x(at)}, {chart.show_y(value)}"
             parts.append(f"<path d='{_marker(x, y, line.style)}'><title>{escape(told)}</title></path>")
-    x, y = places[-1]
+    x, y = across(line.rightmost[0]), up(line.rightmost[1])
     if abs(height - y) > 3:
         parts.append(_line(x + 6, y, x + 15, height, "leader"))
     parts.append(_text(x + 18, height + 4, line.name, "name"))
     return "".join([*parts, "</g>"])
+
+
+def _colour(style: int) -> int:
+    return style if style < COLOURS else 2 + (style - 2) % (COLOURS - 2)
 
 
 def _marker(x: float, y: float, style: int) -> str:

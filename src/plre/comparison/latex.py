@@ -51,6 +51,7 @@ def latex_table(table: Table) -> str:
             r"\centering",
             rf"\caption{{{caption}.}}",
             rf"\label{{tab:{table.label}}}",
+            r"\footnotesize\setlength{\tabcolsep}{3pt}",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
             " & ".join(map(latex_escape, table.headings)) + r" \\",

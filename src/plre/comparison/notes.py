@@ -13,20 +13,24 @@ _REFERENCE_NAME = display_name(REFERENCE)
 def headline(comparison: Comparison) -> list[str]:
     """The outcome in a sentence or two: the best model, and the ensemble if that is another."""
     best = comparison.best()
-    sentences = [f"The lowest test perplexity is {_described(best)}."] if best else []
-    ensemble = [row for row in comparison.of_method(ENSEMBLE) if row.gain]
-    if ensemble and (not best or best.job.method != ENSEMBLE):
-        row = max(ensemble, key=lambda row: row.gain.value if row.gain else 0.0)
-        sentences.append(f"{row.name} gains most with {_described(row)}.")
+    sentences = []
+    if best:
+        sentences.append(f"{best.name} at order {best.job.order} has the lowest test perplexity, {_described(best)}.")
+    ensemble = [row for row in comparison.of_method(ENSEMBLE) if row.test is not None]
+    if ensemble and best and best.job.method != ENSEMBLE:
+        row = min(ensemble, key=lambda row: row.test or 0.0)
+        sentences.append(f"{row.name} does best at order {row.job.order} with {_described(row)}.")
     return sentences
 
 
 def _described(row: Row) -> str:
-    shown = f"{numbers.perplexity(row.test)} by {row.name} at order {row.job.order}"
-    if row.gain:
-        inside = numbers.interval(row.gain.low, row.gain.high)
-        shown += f": {numbers.percent(row.gain.value)} against {_REFERENCE_NAME} (95 % interval {inside})"
-    return shown
+    shown = numbers.perplexity(row.test)
+    if not row.gain:
+        return shown
+    apart = "below" if row.gain.value >= 0 else "above"
+    amount = numbers.percent(row.gain.value).lstrip("+−")
+    inside = numbers.interval(row.gain.low, row.gain.high)
+    return f"{shown}: {amount} {apart} {_REFERENCE_NAME} of that order (95 % interval of the gain: {inside})"
 
 
 def method_notes(comparison: Comparison) -> list[str]:
@@ -49,9 +53,10 @@ def method_notes(comparison: Comparison) -> list[str]:
         "Interval and test take the sentences of the test text for independent of each other. In running text they are "
         "not quite that, so the truth is a little less sure than they say; and neither covers another training text or "
         "another random start.",
-        "training: seconds of wall time from text to saved model, choosing on dev included, starting Python and "
-        "compiling not. memory: the largest resident size of the process until then. query rate: tokens a second when "
-        f"scoring the test text, the best of three. {_how_it_ran(comparison)}",
+        "training: wall time from text to saved model, choosing on dev included, starting Python and "
+        "compiling not. memory: the largest resident size of the process until then, "
+        f"{numbers.size(_start(comparison))} of it before any text is read. query rate: tokens a second when scoring "
+        f"the test text, the best of three. {_how_it_ran(comparison)}",
     ]
     if comparison.ranks:
         notes.append(
@@ -63,6 +68,12 @@ def method_notes(comparison: Comparison) -> list[str]:
 
 def _vocabulary(comparison: Comparison) -> int:
     return next(row.result["vocabulary"] for row in comparison.finished() if row.result)
+
+
+def _start(comparison: Comparison) -> float | None:
+    """What Python and compiled code take of the memory, at least."""
+    sizes = [row.result["start_bytes"] for row in comparison.finished() if row.result and not row.job.parts]
+    return min((size for size in sizes if size is not None), default=None)
 
 
 def _how_it_ran(comparison: Comparison) -> str:
@@ -83,12 +94,18 @@ def problems(comparison: Comparison) -> list[str]:
         for other, same in texts[i + 1 :]:
             if text.digest == same.digest:
                 found.append(f"{name} and {other} are the same text: the perplexities below say little.")
+    warnings: dict[str, list[str]] = {}
     for row in comparison.finished():
-        if row.result:
-            found += [f"{row.job.name}: {warning}" for warning in row.result["warnings"]]
-            if row.test is None:
-                found.append(f"{row.job.name}: gives some word of the test text no probability; it has no perplexity.")
-    return list(dict.fromkeys(found))
+        for warning in row.result["warnings"] if row.result else []:
+            warnings.setdefault(warning, []).append(row.job.name)
+        if row.test is None:
+            found.append(f"{row.job.name}: gives some word of the test text no probability; it has no perplexity.")
+    return found + [f"{_few(names)}: {warning}" for warning, names in warnings.items()]
+
+
+def _few(names: list[str]) -> str:
+    """Not all of many."""
+    return "; ".join(names) if len(names) < 4 else f"{'; '.join(names[:2])}; and {len(names) - 2} other models"
 
 
 def signatures(comparison: Comparison) -> list[tuple[str, str]]:

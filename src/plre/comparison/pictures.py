@@ -7,9 +7,8 @@ from plre.comparison.chart import Chart, Line, log_ticks
 from plre.comparison.methods import ENSEMBLE, REFERENCE, display_name
 from plre.comparison.results import Comparison
 
-#: Colours that are kept for those that a reader looks for; the others take the rest in turn.
+#: Kept for those that a reader looks for.
 _OWN_STYLES = {ENSEMBLE: 0, REFERENCE: 1}
-STYLES = 8
 
 
 def pictures(comparison: Comparison) -> list[Chart]:
@@ -21,8 +20,7 @@ def pictures(comparison: Comparison) -> list[Chart]:
 def styles(methods: tuple[str, ...]) -> dict[str, int]:
     """A colour and marker for each method, the same in all pictures."""
     others = [method for method in methods if method not in _OWN_STYLES]
-    rest = STYLES - len(_OWN_STYLES)
-    return {**_OWN_STYLES, **{method: len(_OWN_STYLES) + i % rest for i, method in enumerate(others)}}
+    return {**_OWN_STYLES, **{method: len(_OWN_STYLES) + i for i, method in enumerate(others)}}
 
 
 def gain_chart(comparison: Comparison) -> Chart | None:

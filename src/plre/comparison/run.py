@@ -58,14 +58,16 @@ class Processes:
 
     def run(self, task: Task, stage: Callable[[str], None]) -> Result:
         """Do a task in a new process; ``stage`` is told what runs now."""
-        with tempfile.TemporaryFile("w+", errors="replace") as complaints:
+        with tempfile.TemporaryFile("w+") as order, tempfile.TemporaryFile("w+", errors="replace") as complaints:
+            json.dump(asdict(task), order)
+            order.seek(0)
             with self._lock:
                 if self._stopped:
                     raise JobError("stopped")
                 # In a session of its own, so that Ctrl-C reaches only this process, which then stops the others.
                 process = subprocess.Popen(
                     [sys.executable, "-m", "plre.comparison.work"],
-                    stdin=subprocess.PIPE,
+                    stdin=order,
                     stdout=subprocess.PIPE,
                     stderr=complaints,
                     text=True,
@@ -74,7 +76,7 @@ class Processes:
                 self._running.add(process)
             try:
                 with process:
-                    return _converse(process, task, stage)
+                    return _listen(process, stage)
             except JobError as error:
                 complaints.seek(0)
                 last = complaints.read().strip().splitlines()[-1:]
@@ -95,13 +97,9 @@ class Processes:
                 process.kill()
 
 
-def _converse(process: subprocess.Popen[str], task: Task, stage: Callable[[str], None]) -> Result:
-    """Give a process its task and listen to it until it ends."""
-    assert process.stdin is not None
+def _listen(process: subprocess.Popen[str], stage: Callable[[str], None]) -> Result:
+    """What a process says until it ends."""
     assert process.stdout is not None
-    with contextlib.suppress(BrokenPipeError):
-        json.dump(asdict(task), process.stdin)
-        process.stdin.close()
     result: Result | None = None
     for line in process.stdout:
         said = json.loads(line)

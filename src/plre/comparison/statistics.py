@@ -21,8 +21,8 @@ DRAWS = 1000
 FLIPS = 9999
 
 _INTERVAL = (2.5, 97.5)
-#: Random signs that are held at a time.
-_SIGNS = 1 << 23
+#: Random numbers that are held at a time.
+_HELD = 1 << 21
 #: Sums of the same numbers in another order differ by less than this share of them.
 _ROUNDING = 1e-12
 
@@ -61,11 +61,18 @@ def resample(scores: Floats, tokens: NDArray[np.int64], draws: int, seed: int) -
     random = np.random.default_rng(seed)
     sentences = len(tokens)
     columns = np.column_stack([scores, tokens])
-    sums = np.empty((draws, columns.shape[1]))
-    for draw in sums:
-        chosen = np.bincount(random.integers(0, sentences, sentences), minlength=sentences)
-        draw[:] = chosen @ columns
-    return perplexity(sums[:, :-1], sums[:, -1:])
+    sums = []
+    for rows in _batches(draws, sentences):
+        times = [np.bincount(random.integers(0, sentences, sentences), minlength=sentences) for _ in range(rows)]
+        sums.append(np.array(times, np.float64) @ columns)
+    whole = np.concatenate(sums)
+    return perplexity(whole[:, :-1], whole[:, -1:])
+
+
+def _batches(draws: int, sentences: int) -> list[int]:
+    """Draws shared out, so that one matrix product does many of them and little memory is held."""
+    at_once = max(1, _HELD // sentences)
+    return [min(at_once, draws - done) for done in range(0, draws, at_once)]
 
 
 def spreads(scores: Floats, tokens: NDArray[np.int64], seed: int) -> list[Spread]:
@@ -97,12 +104,10 @@ def sign_flip_test(differences: Floats, flips: int, seed: int) -> Floats:
     total = differences.sum(axis=0)
     bar = np.abs(total) - _ROUNDING * np.abs(differences).sum(axis=0)
     reached = np.zeros(differences.shape[1], np.int64)
-    done = 0
-    while done < flips:
-        rows = min(flips - done, max(1, _SIGNS // sentences))
-        bits = np.unpackbits(random.integers(0, 256, (rows, -(-sentences // 8)), np.uint8), axis=1)[:, :sentences]
+    for rows in _batches(flips, sentences):
+        words = random.integers(0, 2**64, (rows, -(-sentences // 64)), np.uint64)
+        bits = np.unpackbits(words.view(np.uint8), axis=1)[:, :sentences]
         sums = 2 * (bits.astype(np.float64) @ differences) - total
         reached += (np.abs(sums) >= bar).sum(axis=0)
-        done += rows
     p: Floats = (reached + 1) / (flips + 1)
     return p

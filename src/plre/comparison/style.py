@@ -58,6 +58,8 @@ th {{ color: var(--soft); font-weight: 600; border-top: 2px solid var(--ink); bo
 tbody tr:last-child td {{ border-bottom: 2px solid var(--ink); }}
 tbody tr:hover {{ background: var(--panel); }}
 tr.group td {{ border-top: 1px solid var(--rule); }}
+th:first-child, td:first-child {{ position: sticky; left: 0; background: inherit; }}
+thead tr, tbody tr {{ background: var(--paper); }}
 .number {{ text-align: right; font-variant-numeric: tabular-nums; }}
 figure {{ margin: 2.5rem 0 0; overflow-x: auto; }}
 figcaption {{ font-weight: 600; font-size: 1.2rem; margin-bottom: .5rem; position: sticky; left: 0; }}
@@ -70,7 +72,9 @@ svg .grid {{ stroke: var(--grid); }}
 svg .zero, svg .axis {{ stroke: var(--soft); }}
 svg .series polyline {{ fill: none; stroke: var(--colour); stroke-width: 1.8; stroke-linejoin: round; }}
 svg .series path {{ fill: var(--colour); stroke: var(--paper); stroke-width: 1; }}
-svg .series .name {{ fill: var(--colour); font-weight: 500; }}
+svg .series .name {{
+  fill: var(--colour); font-weight: 500; paint-order: stroke; stroke: var(--paper); stroke-width: 4px;
+}}
 svg .series .leader {{ stroke: var(--colour); opacity: .5; }}
 svg .strong polyline {{ stroke-width: 3; }}
 svg .strong .name {{ font-weight: 700; }}

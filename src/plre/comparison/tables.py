@@ -38,11 +38,14 @@ class Table:
 def _column(
     rows: Sequence[Row], value: Callable[[Row], float | None], show: Callable[[Row], str], better: str = ""
 ) -> list[Cell]:
-    """A cell for each row; ``better`` ("low" or "high") says which value is marked as the best."""
-    values = [value(row) for row in rows]
-    there = [each for each in values if each is not None]
-    best = (min(there) if better == "low" else max(there)) if there and better else None
-    return [Cell(show(row), best is not None and each == best) for row, each in zip(rows, values, strict=True)]
+    """A cell for each row. ``better`` ("low" or "high") says which is best; all that look like it are marked.
+
+    Where all look alike there is nothing to mark.
+    """
+    there = [(each, show(row)) for row in rows if (each := value(row)) is not None]
+    best = (min(there) if better == "low" else max(there))[1] if there and better else None
+    alike = len({text for _, text in there}) < 2
+    return [Cell(show(row), show(row) == best and not alike) for row in rows]
 
 
 def _failures(rows: Sequence[Row]) -> list[str]:
@@ -59,7 +62,7 @@ def summary_table(comparison: Comparison) -> Table:
     columns = [_column(comparison.of_order(order), lambda row: row.test, _test, "low") for order in orders]
     rows = [[Cell(display_name(method)), *cells] for method, *cells in zip(methods, *columns, strict=True)]
     headings = ["method", *(f"order {order}" for order in orders)]
-    return Table("summary", "Test perplexity", headings, rows, notes=_failures(comparison.rows))
+    return Table("summary", "Test perplexity", headings, rows)
 
 
 def order_table(comparison: Comparison, order: int) -> Table:
