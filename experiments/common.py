@@ -60,11 +60,9 @@ def compare(
     *,
     methods: Iterable[str] | None = None,
     ranks: Sequence[int] = (),
-    classes: int | None = None,
-    jobs: int | None = None,
 ) -> Comparison:
     """``plre compare`` on a corpus, in a folder of its own: what was done there before is not done again."""
-    folder = WORK / (corpus if jobs is None else f"{corpus}-{jobs}")
+    folder = WORK / corpus
     folder.parent.mkdir(parents=True, exist_ok=True)
     with make_watcher(quiet=False) as watcher:
         return plre.compare(
@@ -75,22 +73,19 @@ def compare(
             methods=methods,
             orders=orders,
             min_count=min_count(corpus),
-            classes=classes,
             ranks=ranks,
-            jobs=jobs,
             watcher=watcher,
         )
 
 
 def record(row: Row) -> dict[str, Any]:
-    """What a result file keeps of a row: every number, and no path of the machine it was made on."""
+    """What a result file keeps of a row; not its times (experiments run side by side), nor paths of the machine."""
     kept: dict[str, Any] = {"method": row.job.method, "name": row.name, "order": row.job.order, "error": row.error}
     if row.job.rank:
         kept["rank"] = row.job.rank
     if row.result:
-        measured = ("peak_bytes", "model_bytes", "tokens_per_second", "vocabulary", "rungs", "signature", "run")
-        kept |= {"dev": row.dev, "test": row.test, "seconds": row.seconds}
-        kept |= {name: row.result[name] for name in measured}
+        kept |= {"dev": row.dev, "test": row.test}
+        kept |= {name: row.result[name] for name in ("model_bytes", "vocabulary", "rungs", "signature")}
         kept |= {name: asdict(value) for name, value in (("bootstrap", row.spread), ("gain", row.gain)) if value}
     return kept
 
