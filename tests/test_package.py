@@ -14,6 +14,7 @@ import plre
 import plre._jit
 import plre.cli.ask
 import plre.cli.console
+import plre.clustering.cluster
 import plre.demo
 import plre.ensemble.ladder
 import plre.ensemble.recipe
@@ -30,12 +31,14 @@ PARTS = [
     ("_jit", "_memory", "scratch"),
     ("text",),
     ("counts",),
+    ("clustering",),
     ("smoothing",),
     ("lowrank",),
     ("model",),
     ("ensemble",),
     ("training",),
     ("evaluation",),
+    ("comparison",),
     ("demo",),
     ("cli",),
 ]
@@ -81,6 +84,7 @@ def test_import_and_help_do_not_load_numpy() -> None:
     "module",
     [
         plre.text.vocabulary,
+        plre.clustering.cluster,
         plre.smoothing.discounts,
         plre.smoothing.jelinek_mercer,
         plre.lowrank.blocks,

@@ -43,8 +43,8 @@ class Events:
 def look_up(counts: Counts, ids: NDArray[np.int32], *, adjusted: bool, threads: int = 1) -> Events:
     """Look up every word of a text, ``<s>`` excepted, in adjusted or raw counts.
 
-    Nothing reaches back over ``<s>``. Positions are looked up in the order of their contexts, so that a table on disk
-    is read once from its beginning to its end.
+    Nothing reaches back over ``<s>``. Positions are looked up in the order of their contexts, so that tables on disk
+    are read once from their beginning to their end.
     """
     columns = [table.adjusted if adjusted else table.raw for table in counts.tables]
     words = len(counts[1])

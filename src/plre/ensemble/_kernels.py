@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import kernel
-from plre.model._kernels import dot
+from plre.model._probabilities import dot
 from plre.smoothing._kernels import bucket_of
 
 #: A sum of probabilities that is nothing but the rounding of others.

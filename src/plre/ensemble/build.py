@@ -18,10 +18,10 @@ from plre.ensemble.ladder import split
 from plre.ensemble.recipe import Recipe, Rung
 from plre.lowrank.blocks import Blocks, Factors, stack
 from plre.lowrank.factorise import factorise
-from plre.model._kernels import hash_piece
+from plre.model._finding import hash_piece
 from plre.model.draft import Draft
 from plre.model.layout import Code, Layout, LowRank, backoff_code
-from plre.model.lm import LanguageModel
+from plre.model.ngrams import NgramModel
 from plre.progress import Advance, Progress
 from plre.scratch import Column, Growing, Scratch, slices
 from plre.smoothing.discounts import Discount, counts_of_counts, estimate
@@ -43,6 +43,7 @@ class Builder:
         recipe: Recipe,
         *,
         discounts: Sequence[Discount] | None = None,
+        warn: bool = True,
         threads: int = 1,
         progress: Progress | None = None,
         scratch: Scratch | None = None,
@@ -70,7 +71,7 @@ class Builder:
         elif recipe.discount == "jm":
             self.discounts = [Shares()] * recipe.order
         else:
-            self.discounts = estimate(seen, [recipe.discount] * recipe.order)
+            self.discounts = estimate(seen, [recipe.discount] * recipe.order, warn)
         self._factors: dict[tuple[int, tuple[Rung, ...]], Factors] = {}
 
     def _counts(self, n: int) -> Column:
@@ -112,7 +113,7 @@ class Builder:
 
     def build(
         self, metadata: dict[str, Any] | None = None, recipe: Recipe | None = None, *, bits: int = 32
-    ) -> LanguageModel:
+    ) -> NgramModel:
         """The model; ``recipe`` may differ from the builder's in its rungs. ``bits`` is what a probability takes."""
         recipe = recipe or self.recipe
         factors = {n: self.factors(n, rungs) for n, rungs in recipe.rungs.items() if rungs}

@@ -60,6 +60,8 @@ class Recipe:
     #: EM on the bigram matrix, and on the slices of higher orders.
     bigram_stopping: Stopping = _BIGRAM_STOPPING
     slice_stopping: Stopping = _SLICE_STOPPING
+    #: N-grams are of so many classes of words; 0: of words.
+    classes: int = 0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -67,6 +69,8 @@ class Recipe:
             raise UsageError(f"the order must be a whole number between 1 and 64, not {self.order}")
         if not isinstance(self.seed, int) or self.seed < 0:
             raise UsageError(f"the seed must be a whole number from 0 up, not {self.seed}")
+        if not isinstance(self.classes, int) or self.classes < 0:
+            raise UsageError(f"the number of classes must be a whole number from 1 up, not {self.classes}")
         if self.fit and not self.uniform:
             raise UsageError(f"method {self.method} needs uniform=True: words not seen would be impossible")
         for order, rungs in self.rungs.items():
@@ -112,6 +116,7 @@ BASELINES: dict[str, dict[str, Any]] = {
     "bo-mkn": {"discount": "mkn", "form": "backoff"},
     "mkn-dev": {"discount": "mkn", "fit": "dev"},
     "jm": {"discount": "jm", "continuation": False, "fit": "leave-one-out"},
+    "class": {"discount": "mkn", "classes": 500},
 }
 
 #: The paper's grid of rank fractions, of a matrix's smaller side: for the bigram that is the vocabulary.
@@ -139,12 +144,16 @@ def make_recipe(
     rungs: dict[int, tuple[Rung, ...]] | None,
     seed: int,
     uniform: bool = True,
+    classes: int | None = None,
 ) -> Recipe:
     """The recipe that the options ask for; ``rungs`` replaces the preset's, if given."""
+    if classes is not None and (method != "class" or not classes):
+        raise UsageError("a number of classes, from 1 up, belongs to method class")
     if method in BASELINES:
         if preset or rungs:
             raise UsageError(f"method {method} has no presets or rungs; they belong to method plre")
-        return Recipe(order, method, **BASELINES[method], seed=seed, uniform=uniform)
+        data = {**BASELINES[method], **({"classes": classes} if classes else {})}
+        return Recipe(order, method, **data, seed=seed, uniform=uniform)
     if method != "plre":
         raise UsageError(f"there is no method {method!r}; choose one of plre, {', '.join(BASELINES)}")
     if rungs is not None:

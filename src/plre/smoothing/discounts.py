@@ -95,7 +95,7 @@ def good_turing(n: Sequence[int], kind: DiscountKind) -> Steps | None:
     return steps if sensible else None
 
 
-def estimate(seen: Sequence[Sequence[int]], kinds: Sequence[DiscountKind]) -> list[Steps]:
+def estimate(seen: Sequence[Sequence[int]], kinds: Sequence[DiscountKind], warn: bool = True) -> list[Steps]:
     """A discount for each order (lowest first) from its counts of counts; warns once if some had to fall back."""
     discounts = []
     fallen = []
@@ -105,7 +105,7 @@ def estimate(seen: Sequence[Sequence[int]], kinds: Sequence[DiscountKind]) -> li
             fallen.append(order)
             steps = FALLBACK[kind]
         discounts.append(steps)
-    if fallen:
+    if fallen and warn:
         used = ", ".join(sorted({_show(FALLBACK[kinds[order - 1]]) for order in fallen}))
         warnings.warn(
             f"too little or too regular text to estimate discounts for {_show_orders(fallen)}; "

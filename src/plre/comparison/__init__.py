@@ -1,0 +1,1 @@
+"""The paper's evaluation on any text: all methods, several orders, significance, costs, one report."""

@@ -1,0 +1,199 @@
+"""The paper's evaluation in one call."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre._jit import cpu_count
+from plre._version import __version__
+from plre.comparison.methods import REFERENCE
+from plre.comparison.outputs import write_outputs
+from plre.comparison.plan import Job, Settings, Texts, key, main_jobs, make_settings, rank_jobs, waves
+from plre.comparison.results import Comparison, Row
+from plre.comparison.run import Outcome, Watcher, run_jobs
+from plre.comparison.statistics import gains, spreads
+from plre.comparison.store import Files, Result, Store
+from plre.comparison.texts import TextPath, read_text, sentence_tokens
+from plre.comparison.work import Task
+from plre.errors import PlreError, UsageError
+from plre.scratch import machine_memory
+
+
+def compare(
+    train: TextPath,
+    dev: TextPath,
+    test: TextPath,
+    output: str | os.PathLike[str],
+    *,
+    methods: Iterable[str] | None = None,
+    orders: Sequence[int] = (2, 3, 4),
+    min_count: int = 2,
+    classes: int | None = None,
+    ranks: Sequence[int] = (5, 10, 20, 50, 100),
+    seed: int = 0,
+    jobs: int | None = None,
+    threads: int | None = None,
+    keep_models: bool = True,
+    watcher: Watcher | None = None,
+) -> Comparison:
+    """Train every method at every order, and report how they compare in the folder ``output``.
+
+    The texts are paths (or globs). Jobs that were done before, with the same texts, options and version of plre, are
+    not run again: an interrupted comparison goes on where it was, and another method or order costs only itself.
+
+    methods      names as in :func:`plre.train`, or linear mixtures of them such as "mkn+class"; all without it.
+                 "mkn" is always among them: gains are measured against it
+    orders       lengths of the longest n-gram
+    min_count    words seen less often in ``train`` become ``<unk>``
+    classes      how many, for the class-based model
+    ranks        of the low rank bigram, tried at the middle order for one of the pictures; () for none
+    jobs         how many models are trained side by side, each in a process of its own; as many as cores without it
+    threads      cores to use, shared by the jobs
+    keep_models  False: model files are removed at the end
+    watcher      is told what happens meanwhile
+    """
+    settings = make_settings(methods, orders, min_count, classes, ranks, seed)
+    cores = cpu_count() if threads is None else threads
+    side_by_side = cores if jobs is None else jobs
+    if cores < 1 or side_by_side < 1:
+        raise UsageError(f"threads and jobs must be at least 1, not {cores} and {side_by_side}")
+    store = Store(output)
+    texts = Texts(read_text(train), read_text(dev), read_text(test))
+    store.prepare()
+    course = _Course(settings, texts, store, side_by_side, max(1, cores // side_by_side), watcher or Watcher())
+    cells, tries = main_jobs(settings), rank_jobs(settings)
+    outcomes = course.run([*cells, *tries])
+    if not any(outcome.result for outcome in outcomes.values()):
+        raise PlreError(f"every job failed; the first one: {next(iter(outcomes.values())).error}")
+    tokens = sentence_tokens(texts.test)
+    comparison = Comparison(
+        settings,
+        texts,
+        tuple(_rows(course, cells, outcomes, tokens)),
+        tuple(Row(job, outcomes[job].result, outcomes[job].error) for job in tries),
+        store.folder,
+        __version__,
+        describe_machine(),
+        _command(settings, texts, output),
+    )
+    write_outputs(comparison)
+    if not keep_models:
+        for job in outcomes:
+            course.files(job).discard_model()
+    return comparison
+
+
+class _Course:
+    """The jobs of one comparison: where their files are, and which of them still have to be run."""
+
+    def __init__(
+        self, settings: Settings, texts: Texts, store: Store, workers: int, threads: int, watcher: Watcher
+    ) -> None:
+        self.settings = settings
+        self.texts = texts
+        self.store = store
+        self.workers = workers
+        self.threads = threads
+        self.watcher = watcher
+
+    def files(self, job: Job) -> Files:
+        """Where a job's files are."""
+        return self.store.files(job, key(job, self.settings, self.texts))
+
+    def run(self, jobs: list[Job]) -> dict[Job, Outcome]:
+        """The outcome of every job, and of the parts of mixtures; done before, or done now."""
+        outcomes: dict[Job, Outcome] = {}
+        plain, mixed = waves(jobs)
+        for job in (*plain, *mixed):
+            if result := self.files(job).load():
+                outcomes[job] = Outcome(result)
+        needed = {part for job in mixed if job not in outcomes for part in job.parts}
+        for part in needed:
+            if not self.files(part).model.exists():
+                outcomes.pop(part, None)
+        self.watcher.plan(len(plain) + len(mixed), len(outcomes))
+        for wave in (plain, mixed):
+            ready = [job for job in wave if job not in outcomes]
+            for job in list(ready):
+                if broken := [part.name for part in job.parts if not outcomes[part].result]:
+                    outcomes[job] = Outcome(error=f"without {' and '.join(broken)} there is nothing to mix")
+                    self.watcher.ended(job, outcomes[job])
+                    ready.remove(job)
+            outcomes |= run_jobs(ready, self._task, self._keep, workers=self.workers, watcher=self.watcher)
+        return outcomes
+
+    def _task(self, job: Job) -> Task:
+        files = self.files(job)
+        return Task(
+            job.method,
+            job.order,
+            job.options(self.settings),
+            train=list(self.texts.train.paths),
+            dev=list(self.texts.dev.paths),
+            test=list(self.texts.test.paths),
+            parts=[str(self.files(part).model.absolute()) for part in job.parts],
+            model=str(files.model.absolute()),
+            scores=str(files.scores.absolute()),
+            threads=self.threads,
+            memory=machine_memory() * 4 // 5 // self.workers,
+        )
+
+    def _keep(self, job: Job, result: Result) -> Result:
+        """Write a result down, with how it was run: its times depend on that."""
+        whole = {**result, "version": __version__, "run": {"jobs": self.workers, "threads": self.threads}}
+        self.files(job).save(whole)
+        return whole
+
+
+def _rows(course: _Course, jobs: list[Job], outcomes: dict[Job, Outcome], tokens: NDArray[np.int64]) -> list[Row]:
+    """The rows of the tables, order by order, each with its statistics."""
+    rows: list[Row] = []
+    seed = course.settings.seed
+    for order in course.settings.orders:
+        here = [job for job in jobs if job.order == order]
+        scores = {job: course.files(job).load_scores() for job in here if outcomes[job].result}
+        scores = {job: each for job, each in scores.items() if np.isfinite(each).all()}
+        columns = np.column_stack(list(scores.values())) if scores else np.empty((len(tokens), 0))
+        spread = dict(zip(scores, spreads(columns, tokens, seed), strict=True))
+        reference = Job(REFERENCE, order)
+        gain = {}
+        if reference in scores:
+            gain = dict(zip(scores, gains(columns, scores[reference], tokens, seed), strict=True))
+            del gain[reference]
+        for job in here:
+            parts = [outcomes[part].result for part in job.parts]
+            seconds = sum(part["seconds"] for part in parts if part) if parts else None
+            outcome = outcomes[job]
+            rows.append(Row(job, outcome.result, outcome.error, spread.get(job), gain.get(job), seconds))
+    return rows
+
+
+def describe_machine() -> str:
+    """The machine in a line, since times depend on it."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+        model = names[0] if names else model
+    memory = machine_memory() / 2**30
+    return f"{model}, {cpu_count()} cores, {memory:.0f} GB, {platform.system()}, Python {platform.python_version()}"
+
+
+def _command(settings: Settings, texts: Texts, output: str | os.PathLike[str]) -> str:
+    words: list[object] = ["plre", "compare"]
+    for name, text in texts.named().items():
+        words += [f"--{name}", text.given]
+    words += ["-o", os.fspath(output), "--orders", ",".join(map(str, settings.orders))]
+    words += ["--methods", ",".join(settings.methods), "--min-count", settings.min_count]
+    if settings.classes is not None:
+        words += ["--classes", settings.classes]
+    if settings.ranks:
+        words += ["--ranks", ",".join(map(str, settings.ranks))]
+    return shlex.join(map(str, [*words, "--seed", settings.seed]))

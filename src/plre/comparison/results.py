@@ -1,0 +1,115 @@
+"""A comparison as one object, from which every output is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from plre.comparison.methods import REFERENCE, display_name
+from plre.comparison.plan import Job, Settings, Texts
+from plre.comparison.statistics import Gain, Spread
+from plre.comparison.store import Result
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method at one order: its result and how sure it is, or why there is none.
+
+    ``gain`` is None for the reference itself and where the reference has failed.
+    """
+
+    job: Job
+    result: Result | None = None
+    error: str | None = None
+    spread: Spread | None = None
+    gain: Gain | None = None
+    #: Seconds that a mixture's parts took to train.
+    parts_seconds: float | None = None
+
+    @property
+    def name(self) -> str:
+        """What the paper calls the method."""
+        return display_name(self.job.method)
+
+    @property
+    def dev(self) -> float | None:
+        """Perplexity of the dev text."""
+        return self.result["dev"]["perplexity"] if self.result else None
+
+    @property
+    def test(self) -> float | None:
+        """Perplexity of the test text."""
+        return self.result["test"]["perplexity"] if self.result else None
+
+    @property
+    def seconds(self) -> float | None:
+        """Training, with that of the parts for a mixture."""
+        return self.result["seconds"] + (self.parts_seconds or 0.0) if self.result else None
+
+    def number(self, name: str) -> float | None:
+        """Another number of the result, such as ``model_bytes``."""
+        return self.result[name] if self.result else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, machine-readable."""
+        about = {"name": self.name, **asdict(self.job), "error": self.error, "parts_seconds": self.parts_seconds}
+        sure = {"spread": self.spread and asdict(self.spread), "gain": self.gain and asdict(self.gain)}
+        return {**about, **sure, "result": self.result}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What :func:`plre.compare` found out: a row for each method and order, and one for each rank that was tried."""
+
+    settings: Settings
+    texts: Texts
+    rows: tuple[Row, ...]
+    ranks: tuple[Row, ...]
+    folder: Path
+    version: str
+    machine: str
+    #: The command that repeats it.
+    command: str
+
+    def of_order(self, order: int) -> list[Row]:
+        """The rows of one order."""
+        return [row for row in self.rows if row.job.order == order]
+
+    def of_method(self, method: str) -> list[Row]:
+        """The rows of one method that have a result."""
+        return [row for row in self.rows if row.job.method == method and row.result]
+
+    def row(self, method: str, order: int) -> Row:
+        """The row of a method at an order."""
+        return next(row for row in self.of_order(order) if row.job.method == method)
+
+    def reference(self, order: int) -> Row:
+        """What gains at this order are measured against."""
+        return self.row(REFERENCE, order)
+
+    def finished(self) -> Iterator[Row]:
+        """All rows that have a result; the rows of ranks too."""
+        return (row for row in (*self.rows, *self.ranks) if row.result)
+
+    def failed(self) -> list[Row]:
+        """All rows that have none."""
+        return [row for row in (*self.rows, *self.ranks) if not row.result]
+
+    def best(self) -> Row | None:
+        """The row with the lowest test perplexity."""
+        tested = [row for row in self.rows if row.test is not None]
+        return min(tested, key=lambda row: row.test or 0.0, default=None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What ``results.json`` holds."""
+        return {
+            "version": self.version,
+            "machine": self.machine,
+            "command": self.command,
+            "settings": asdict(self.settings),
+            "texts": {name: {"path": text.given, **text.identity()} for name, text in self.texts.named().items()},
+            "rows": [row.as_dict() for row in self.rows],
+            "ranks": [row.as_dict() for row in self.ranks],
+        }

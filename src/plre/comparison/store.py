@@ -1,0 +1,82 @@
+"""Finished jobs on disk: a rerun finds them again by their keys, so that it only does what is new."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre.comparison.plan import Job
+from plre.errors import UsageError
+
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where a job's files are."""
+
+    result: Path
+    scores: Path
+    model: Path
+
+    def load(self) -> Result | None:
+        """The result, or None if the job has not been done (or not to the end)."""
+        try:
+            found: Result = json.loads(self.result.read_text())
+        except (OSError, ValueError):
+            return None
+        return found if self.scores.exists() else None
+
+    def save(self, result: Result) -> None:
+        """Keep a result; it appears when it is complete."""
+        write_whole(self.result, json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def load_scores(self) -> NDArray[np.float64]:
+        """log10 probability of each sentence of the test text."""
+        scores: NDArray[np.float64] = np.load(self.scores, allow_pickle=False)
+        return scores
+
+    def discard_model(self) -> None:
+        """Remove the model, if there is one."""
+        self.model.unlink(missing_ok=True)
+
+
+class Store:
+    """The folder of a comparison."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise UsageError(f"{folder}: is a file; give a folder for the report and the models")
+
+    def prepare(self) -> None:
+        """Make the folders."""
+        try:
+            for name in ("results", "models"):
+                (self.folder / name).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"{self.folder}: the folder cannot be made ({error.strerror or error})") from None
+
+    def files(self, job: Job, key: str) -> Files:
+        """Where this job's files are; the key is part of the name, so that other options have other files."""
+        name = f"{job.method}-{job.order}" + (f"-rank{job.rank}" if job.rank else "") + f"-{key}"
+        results = self.folder / "results"
+        return Files(results / f"{name}.json", results / f"{name}.npy", self.folder / "models" / f"{name}.plre")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that nobody ever sees half of."""
+    half = path.with_name(f".{path.name}.half")
+    try:
+        half.write_text(text, encoding="utf-8")
+        half.replace(path)
+    finally:
+        with contextlib.suppress(OSError):
+            half.unlink(missing_ok=True)

@@ -1,0 +1,60 @@
+"""The three texts, read once before anything runs: they must be usable, and their checksums decide what is new."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre.errors import TextError, UsageError
+from plre.text.sources import expand, read_blocks
+
+TextPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text as it was given, its files, and what identifies it wherever it lies: size and checksum, unpacked."""
+
+    given: str
+    paths: tuple[str, ...]
+    size: int
+    digest: str
+
+    def sources(self) -> list[Path]:
+        """As the library takes files."""
+        return [Path(path) for path in self.paths]
+
+    def identity(self) -> dict[str, Any]:
+        """What has to be the same for a result to hold."""
+        return {"bytes": self.size, "digest": self.digest}
+
+
+def read_text(given: TextPath) -> Text:
+    """Check that a text can be used: files (not a stream: every job reads them) of UTF-8 with at least one word."""
+    name = os.fspath(given)
+    paths = [os.path.abspath(path) if path != "-" else path for path in expand(name)]
+    for path in paths:
+        if not os.path.isfile(path):
+            raise UsageError(f"{path}: every method reads the texts again, so they must be files, not pipes")
+    digest = hashlib.blake2b(digest_size=16)
+    size = 0
+    words = False
+    for block in read_blocks([Path(path) for path in paths]):
+        digest.update(block.data)
+        size += len(block.data)
+        words = words or not block.data.isspace()
+    if not words:
+        raise TextError(f"{name}: holds no words; there is nothing to compare on")
+    return Text(name, tuple(paths), size, digest.hexdigest())
+
+
+def sentence_tokens(text: Text) -> NDArray[np.int64]:
+    """For each sentence of a text its words and ``</s>``, counted: what a perplexity divides by."""
+    blocks = read_blocks(text.sources())
+    return np.array([len(line.split()) + 1 for block in blocks for line in block.data.split(b"\n")[:-1]], np.int64)

@@ -1,0 +1,201 @@
+"""One job, in a process of its own, so that its time and its memory are nobody else's.
+
+python -m plre.comparison.work     reads a :class:`Task` as JSON from standard input, trains, saves, evaluates, and
+                                   writes lines of JSON: {"stage": what runs now}, at last {"result"} or {"error"}
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import plre
+from plre._jit import announce_compilation
+from plre.errors import PlreError
+from plre.evaluation.report import evaluate
+from plre.model.lm import LanguageModel
+from plre.progress import Advance, Progress
+from plre.text.sources import read_blocks
+from plre.training import train
+
+#: Sentences on which the kernels are loaded, or compiled, before the clock starts.
+_WARM_UP = 500
+_QUERIES = 3
+#: Where machine code cannot be cached, a process compiles each time; after so many times its figures have that in them.
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Task:
+    """Everything that a job needs to know."""
+
+    method: str
+    order: int
+    options: dict[str, Any]
+    train: list[str]
+    dev: list[str]
+    test: list[str]
+    #: Model files of which a mixture is made.
+    parts: list[str]
+    #: Where the model goes, and the log10 probability of each sentence of the test text.
+    model: str
+    scores: str
+    threads: int
+    memory: int
+
+
+def perform(task: Task, progress: Progress, checkpoint: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """Train and save a model, and measure what it cost and what it is worth.
+
+    ``checkpoint`` is called where a process that had to compile may start again.
+    """
+    train_text, dev, test = ([Path(path) for path in paths] for paths in (task.train, task.dev, task.test))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if task.parts:
+            start = time.perf_counter()
+            before = peak_memory()
+            lm = mixture(task.parts, dev)
+        else:
+            with progress.stage("loading kernels"):
+                _warm_up(task)
+            checkpoint()
+            caught.clear()
+            start = time.perf_counter()
+            before = peak_memory()
+            lm = _train(task, train_text, dev, progress)
+        with progress.stage("writing"):
+            lm.save(task.model)
+        seconds = time.perf_counter() - start
+        peak = peak_memory()
+        checkpoint()
+    lm = LanguageModel.load(task.model)
+    reports = {
+        name: evaluate(lm, text, threads=task.threads, progress=progress)
+        for name, text in (("dev", dev), ("test", test))
+    }
+    scores = np.concatenate(list(lm.score_text(test, threads=task.threads, progress=progress)))
+    np.save(task.scores, scores)
+    with progress.stage("measuring the query rate"):
+        fastest = min(evaluate(lm, test, threads=task.threads).seconds for _ in range(_QUERIES))
+    return {
+        "seconds": seconds,
+        "peak_bytes": peak,
+        "start_bytes": before,
+        "model_bytes": os.path.getsize(task.model),
+        "tokens_per_second": reports["test"].tokens / fastest,
+        "vocabulary": len(lm.vocab),
+        "train": {name: lm.metadata.get(name) for name in ("tokens", "sentences")},
+        "rungs": lm.metadata.get("rungs", {}),
+        "signature": reports["test"].signature,
+        "warnings": sorted({str(warning.message) for warning in caught}),
+        **{name: report.as_dict() for name, report in reports.items()},
+    }
+
+
+def mixture(parts: list[str], dev: list[Path]) -> LanguageModel:
+    """A linear mixture of saved models, its weights fitted on the dev text."""
+    mixed: LanguageModel = plre.mix([LanguageModel.load(part) for part in parts], dev=dev)
+    return mixed
+
+
+def _train(task: Task, text: Any, dev: Any, progress: Progress) -> LanguageModel:
+    return train(
+        text,
+        order=task.order,
+        method=task.method,
+        dev=dev,
+        threads=task.threads,
+        memory=task.memory,
+        progress=progress,
+        **task.options,
+    )
+
+
+def _warm_up(task: Task) -> None:
+    """Train on a few sentences for nothing; if these are too few for the method, the real run will do."""
+    text, dev = (_first_lines(paths) for paths in (task.train, task.dev))
+    with contextlib.suppress(PlreError):
+        lm = _train(task, text, dev, Progress())
+        evaluate(lm, dev)
+        lm.score_lines(dev)
+
+
+def _first_lines(paths: list[str]) -> list[str]:
+    block = next(read_blocks([Path(path) for path in paths]))
+    return [line.decode() for line in islice(block.data.split(b"\n"), _WARM_UP)]
+
+
+def peak_memory() -> int | None:
+    """Bytes of memory that this process has had at most.
+
+    Linux's own count is preferred to ``getrusage``, in which a child begins with the peak of the process it was started
+    from: under a parent that holds a large model every job would seem to need as much.
+    """
+    status = Path("/proc/self/status")
+    if status.exists() and (found := re.search(r"VmHWM:\s*(\d+) kB", status.read_text())):
+        return int(found[1]) * 1024
+    try:
+        import resource
+    except ImportError:
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+class _Telling(Progress):
+    """Tells the process that waits what runs now."""
+
+    @contextlib.contextmanager
+    def draw(self, name: str, total: float | None, unit: str) -> Iterator[Advance]:
+        """One line when a stage begins."""
+        _tell(stage=name)
+        yield lambda amount: None
+
+
+def _tell(**said: Any) -> None:
+    print(json.dumps(said), flush=True)
+
+
+def main(attempt: int) -> int:
+    """Read the task, do it, and say how it went; 0 if it went well."""
+    task = Task(**json.load(sys.stdin))
+    compiled = False
+
+    def noticed() -> None:
+        nonlocal compiled
+        compiled = True
+        _tell(stage="compiling kernels")
+
+    def start_again() -> None:
+        if compiled and attempt < _ATTEMPTS and os.name == "posix":
+            os.lseek(0, 0, os.SEEK_SET)
+            os.execv(sys.executable, [sys.executable, "-m", "plre.comparison.work", str(attempt + 1)])
+
+    announce_compilation(noticed)
+    try:
+        _tell(result=perform(task, _Telling(), start_again))
+    except KeyboardInterrupt:
+        return 130
+    except MemoryError:
+        _tell(error="not enough memory")
+        return 1
+    except Exception as error:  # whatever it is, the other jobs go on and the report shows it
+        _tell(error=str(error) if isinstance(error, PlreError) else f"{type(error).__name__}: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 1))
