@@ -14,6 +14,7 @@ import plre
 import plre._jit
 import plre.cli.ask
 import plre.cli.console
+import plre.clustering.cluster
 import plre.demo
 import plre.ensemble.ladder
 import plre.ensemble.recipe
@@ -29,6 +30,7 @@ PARTS = [
     ("_jit", "_memory", "scratch"),
     ("text",),
     ("counts",),
+    ("clustering",),
     ("smoothing",),
     ("lowrank",),
     ("model",),
@@ -81,6 +83,7 @@ def test_import_and_help_do_not_load_numpy() -> None:
     "module",
     [
         plre.text.vocabulary,
+        plre.clustering.cluster,
         plre.smoothing.discounts,
         plre.lowrank.blocks,
         plre.ensemble.ladder,

@@ -14,8 +14,10 @@ from plre._version import __version__
 from plre.errors import ModelFileError, PlreError, PlreWarning, TextError, UsageError
 
 if TYPE_CHECKING:
+    from plre.clustering.cluster import Clustering, cluster
     from plre.comparison.compare import compare
     from plre.comparison.results import Comparison
+    from plre.ensemble.mixing import mix
     from plre.ensemble.recipe import Rung
     from plre.evaluation.report import Report, evaluate
     from plre.lowrank.blocks import Rank
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 #: Where each public name lives; imported when first used, so that ``import plre`` is light.
 _LAZY = {
+    "Clustering": "plre.clustering.cluster",
     "Comparison": "plre.comparison.results",
     "LanguageModel": "plre.model.lm",
     "Progress": "plre.progress",
@@ -37,12 +40,15 @@ _LAZY = {
     "Rung": "plre.ensemble.recipe",
     "State": "plre.model.state",
     "Vocabulary": "plre.text.vocabulary",
+    "cluster": "plre.clustering.cluster",
     "compare": "plre.comparison.compare",
     "evaluate": "plre.evaluation.report",
+    "mix": "plre.ensemble.mixing",
     "train": "plre.training",
 }
 
 __all__ = [
+    "Clustering",
     "Comparison",
     "LanguageModel",
     "ModelFileError",
@@ -57,9 +63,11 @@ __all__ = [
     "UsageError",
     "Vocabulary",
     "__version__",
+    "cluster",
     "compare",
     "evaluate",
     "load",
+    "mix",
     "train",
 ]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -110,6 +111,42 @@ def parallel(function: Callable[[T], R], tasks: Iterable[T], threads: int) -> li
         return [function(item) for item in items]
     with ThreadPoolExecutor(min(threads, len(items))) as pool:
         return list(pool.map(function, items))
+
+
+class Team:
+    """Threads that stay together for many short tasks; whoever is free takes the next."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._helpers = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+
+    def __enter__(self) -> Team:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._helpers:
+            self._helpers.shutdown()
+
+    def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> list[R]:
+        """The results in the order of the tasks. The calling thread works too: for a single task it wakes no one."""
+        waiting = deque(enumerate(tasks))
+        results: dict[int, R] = {}
+
+        def work() -> None:
+            while True:
+                try:
+                    number, task = waiting.popleft()
+                except IndexError:
+                    return
+                results[number] = function(task)
+
+        helpers = (
+            [self._helpers.submit(work) for _ in range(min(self.threads, len(waiting)) - 1)] if self._helpers else []
+        )
+        work()
+        for helper in helpers:
+            helper.result()
+        return [results[number] for number in range(len(results))]
 
 
 def even_ranges(starts: NDArray[Any], first: int, last: int, pieces: int) -> list[tuple[int, int]]:

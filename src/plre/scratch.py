@@ -22,6 +22,8 @@ from plre.errors import PlreError, UsageError
 #: The same things can be asked of both: ``len``, and slices, which are arrays.
 Column = Any
 
+_SMALLEST_MEMORY = 100_000_000
+
 
 class Scratch:
     """Room for arrays: up to ``memory`` bytes (no limit if None), then files in the folder ``tmp``."""
@@ -198,6 +200,14 @@ class Runs:
         """Part ``parts[i]`` of each array i, end to end."""
         pieces = [self.read(i, start, stop) for i, (start, stop) in enumerate(parts) if stop > start]
         return np.concatenate(pieces) if pieces else np.empty(0, self.dtype)
+
+
+def scratch_within(memory: int | str | None, tmp: str | os.PathLike[str] | None, parts: int) -> Scratch:
+    """One of so many parts of the memory is for long arrays, the others for work on them."""
+    size = machine_memory() * 4 // 5 if memory is None else parse_size(str(memory))
+    if size < _SMALLEST_MEMORY:
+        raise UsageError(f"this needs at least {_SMALLEST_MEMORY // 10**6}M of memory, not {memory}")
+    return Scratch(size // parts, None if tmp is None else os.fspath(tmp))
 
 
 def parse_size(text: str) -> int:

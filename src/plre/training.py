@@ -9,21 +9,23 @@ from typing import Any
 from plre._jit import cpu_count
 from plre._version import __version__
 from plre.counts.local import count_ngrams
+from plre.counts.lookup import sample_text
 from plre.counts.ngrams import Counter
 from plre.ensemble.build import Builder
 from plre.ensemble.choose import choose_fractions
+from plre.ensemble.classes import ClassBuilder
+from plre.ensemble.fit import fit_discounts
 from plre.ensemble.recipe import Rung, make_recipe, parse_rungs
 from plre.errors import UsageError
 from plre.model.lm import LanguageModel
 from plre.model.scoring import score_ids, tally_scored
 from plre.progress import Progress
-from plre.scratch import Scratch, machine_memory, parse_size
+from plre.scratch import scratch_within
 from plre.text.encode import TextOptions, encode_text, read_vocabulary
 from plre.text.sources import Errors, Source, sized
 
 #: Words of the training text on which the cost of quantising is measured, if there is no dev text.
 _SAMPLE = 1_000_000
-_SMALLEST_MEMORY = 100_000_000
 
 Rungs = Mapping[int, Sequence[Rung]] | Sequence[str]
 
@@ -42,6 +44,7 @@ def train(
     errors: Errors = "strict",
     rungs: Rungs | None = None,
     uniform: bool = True,
+    classes: int | None = None,
     seed: int = 0,
     threads: int | None = None,
     memory: int | str | None = None,
@@ -55,9 +58,11 @@ def train(
     ``text`` and ``dev`` are a path (or glob, or ``"-"``), or an iterable of sentences, or of ``pathlib.Path``.
 
     order        length of the longest n-gram
-    method       "plre", or a baseline: "mkn", "kn" (interpolated Kneser-Ney), "abs" (absolute discounting)
+    method       "plre", or a baseline: "mkn", "kn" (modified Kneser-Ney, Kneser-Ney), "abs" (absolute discounting);
+                 "bo-mkn", "bo-kn" (their back-off forms); "mkn-dev" (discounts fitted to ``dev``); "jm"
+                 (Jelinek-Mercer, its weights fitted to ``dev`` or, without it, to the training text)
     preset       for plre: "paper"
-    dev          held-out text on which ranks are chosen
+    dev          held-out text on which ranks are chosen or discounts fitted
     min_count    words seen less often become ``<unk>``
     vocab        the words to know, as a file or a list, instead of ``min_count``
     markers      False: the text is one stream without sentence starts and ends
@@ -65,7 +70,8 @@ def train(
     errors       "replace" goes on over invalid UTF-8
     rungs        low rank layers instead of a preset, for example ``["2:0.5:20", "3:0.5:0.001"]`` (order:power:rank)
     uniform      False: no uniform share in the unigrams; unseen words get probability 0
-    seed         of the factorisations' random starts: same seed, same model
+    classes      of words, for method class; 500 if not said
+    seed         of the random starts of factorisations and clusterings: same seed, same model
     memory       bytes, or for example "2G": what training may take. What does not fit goes to files in ``tmp``. Without
                  it, four fifths of the machine's memory
     tmp          the folder for temporary files
@@ -78,9 +84,11 @@ def train(
         raise UsageError(f"threads must be at least 1, not {threads}")
     if quantise not in (None, 8, 16, 32):
         raise UsageError(f"a probability can be quantised to 8 or 16 bits, not {quantise}")
-    recipe = make_recipe(order, method, preset, _parsed(rungs), seed, uniform)
-    scratch = _scratch(memory, tmp, 8 if recipe.rungs else 3)
-    if dev is not None and not recipe.grids and not quantise:
+    recipe = make_recipe(order, method, preset, _parsed(rungs), seed, uniform, classes)
+    scratch = scratch_within(memory, tmp, 8 if recipe.rungs else 3)
+    if recipe.fit == "dev" and dev is None:
+        raise UsageError(f"method {method} fits its discounts to held-out text; give some with --dev (dev=...)")
+    if dev is not None and not recipe.grids and not recipe.fit and not quantise:
         progress.note("nothing is chosen on dev text with these options; it is not used")
         dev = None
     if dev is not None:
@@ -93,18 +101,23 @@ def train(
     held_out = None
     if dev is not None:
         held_out = encode_text(dev, vocab=encoded.vocab, options=options, threads=threads, progress=progress)
-    counts = counter(encoded, order, threads=threads, progress=progress, scratch=scratch)
     about: dict[str, Any] = {
         "min_count": None if fixed else min_count,
-        "tokens": counts.tokens,
+        "tokens": len(encoded.ids) - encoded.sentences,
         "sentences": encoded.sentences,
         "version": __version__,
     }
-    known = encoded.vocab
     sample = held_out.ids if held_out else encoded.ids[:_SAMPLE] if quantise else None
+    how: dict[str, Any] = {"threads": threads, "progress": progress, "scratch": scratch}
+    if recipe.classes:
+        builder: Builder | ClassBuilder = ClassBuilder(encoded, recipe, counter=counter, **how)
+    else:
+        builder = Builder(counter(encoded, order, **how), encoded.vocab, recipe, **how)
+    fitted_to = None if recipe.fit is None else held_out.ids if held_out else sample_text(encoded)
     del encoded
-    builder = Builder(counts, known, recipe, threads=threads, progress=progress, scratch=scratch)
-    if held_out is not None and recipe.grids:
+    if fitted_to is not None and isinstance(builder, Builder):
+        builder.discounts = fit_discounts(builder, fitted_to, leave_one_out=held_out is None)
+    if held_out is not None and recipe.grids and isinstance(builder, Builder):
         recipe, trials = choose_fractions(builder, held_out, progress)
         about["trials"] = [trial.describe() for trial in trials]
     lm = builder.build(about, recipe)
@@ -118,14 +131,6 @@ def train(
         )
         return coarse
     return lm
-
-
-def _scratch(memory: int | str | None, tmp: str | os.PathLike[str] | None, parts: int) -> Scratch:
-    """One of so many parts of the memory is for long arrays, the others for work on them."""
-    size = machine_memory() * 4 // 5 if memory is None else parse_size(str(memory))
-    if size < _SMALLEST_MEMORY:
-        raise UsageError(f"training needs at least {_SMALLEST_MEMORY // 10**6}M of memory, not {memory}")
-    return Scratch(size // parts, None if tmp is None else os.fspath(tmp))
 
 
 def _parsed(rungs: Rungs | None) -> dict[int, tuple[Rung, ...]] | None:

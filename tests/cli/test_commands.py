@@ -51,6 +51,49 @@ def test_train_says_what_it_made(files: Path, tmp_path: Path, capsys: pytest.Cap
     assert plre.load(out).order == 2
 
 
+def test_mix(files: Path, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    classes, out = str(tmp_path / "c.plre"), str(tmp_path / "mixed.plre")
+    test = str(files / "test.txt")
+    assert run(["train", str(files / "train.txt"), "-o", classes, "--method", "class", "--classes", "9", "-q"]) == 0
+    capsys.readouterr()
+    assert run(["mix", model, classes, "--dev", test, "-o", out]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "weights plre 0." in shown.err
+    mixed = plre.load(out)
+    assert mixed.perplexity(test) <= plre.load(model).perplexity(test) * (1 + 1e-6)
+    assert run(["info", out]) == 0
+    shown = capsys.readouterr()
+    assert "method      plre+class" in shown.out
+    assert "part 2      class, order 3, weight 0." in shown.out
+    assert run(["eval", out, test, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["perplexity"] == pytest.approx(mixed.perplexity(test))
+    assert run(["mix", model, classes, "--weights", "3,1", "-o", out, "-q"]) == 0
+    assert plre.load(out).metadata["weights"] == [0.75, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--weights", "1,x"], "--weights takes numbers"),
+        (["--weights", "1,1,1"], "2 models but 3 weights"),
+        ([], "not both"),
+        (["--dev", "no-such-file"], "no-such-file"),
+    ],
+)
+def test_mix_refuses(
+    model: str, tmp_path: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["mix", model, model, "-o", str(tmp_path / "m.plre"), *options]) in (1, 2)
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "m.plre").exists()
+
+
+def test_mix_does_not_overwrite_its_models(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["mix", model, model, "--weights", "1,1", "-o", model]) == 2
+    assert "choose another name" in capsys.readouterr().err
+
+
 def test_train_within_memory_and_quantised(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text, out = str(files / "train.txt"), str(tmp_path / "m.plre")
     options = ["--method", "mkn", "--memory", "200M", "--tmp", str(tmp_path)]

@@ -19,6 +19,12 @@ METHODS: dict[str, dict] = {
     "abs": {"method": "abs"},
     "kn": {"method": "kn"},
     "mkn": {"method": "mkn"},
+    "bo-kn": {"method": "bo-kn"},
+    "bo-mkn": {"method": "bo-mkn"},
+    "mkn-dev": {"method": "mkn-dev"},
+    "jm": {"method": "jm"},
+    "class": {"method": "class", "classes": 20},
+    "mixed": {},
     "plre": {"method": "plre"},
     "ladder": {
         "method": "plre",
@@ -30,9 +36,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
 
 
 def train(method: str, order: int, text: list[str], **more: object) -> plre.LanguageModel:
+    if method == "mixed":
+        return plre.mix([train(each, order, text, **more) for each in ("mkn", "class")], weights=[0.7, 0.3])
     options = dict(METHODS[method])
     if "rungs" in options:
         options["rungs"] = [r for r in options["rungs"] if int(r[0]) <= order]
+    if method == "mkn-dev":
+        options["dev"] = zipf_text(30, seed=3)
     return plre.train(text, order=order, **options, **more)
 
 

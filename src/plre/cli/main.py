@@ -10,9 +10,11 @@ import click
 
 from plre._version import __version__
 from plre.cli.ask import info, neighbours, next_words, sample, verify
+from plre.cli.cluster import cluster
 from plre.cli.compare import compare
 from plre.cli.demo import demo
 from plre.cli.evaluate import evaluate, score
+from plre.cli.mix import mix
 from plre.cli.train import train
 from plre.errors import PlreError, UsageError
 
@@ -43,7 +45,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, train, evaluate, score, compare, next_words, sample, neighbours, info, verify):
+for command in (demo, train, mix, evaluate, compare, score, next_words, sample, neighbours, cluster, info, verify):
     cli.add_command(command)
 
 

@@ -19,19 +19,21 @@ from plre.errors import UsageError
 @click.option("-n", "--order", type=int, default=3, show_default=True, help="Length of the longest n-gram.")
 @click.option(
     "--method",
-    type=click.Choice(["plre", "mkn", "kn", "abs"]),
+    type=click.Choice(["plre", "mkn", "kn", "abs", "bo-mkn", "bo-kn", "mkn-dev", "jm", "class"]),
     default="plre",
     show_default=True,
-    help="PLRE, or a baseline: modified Kneser-Ney, Kneser-Ney, absolute discounting (all interpolated).",
+    help="PLRE, or a baseline: modified Kneser-Ney, Kneser-Ney, absolute discounting (all interpolated); bo-: the "
+    "back-off forms; mkn-dev: discounts fitted to --dev; jm: Jelinek-Mercer.",
 )
 @click.option(
     "--preset",
     type=click.Choice(["paper"]),
     help="Settings of plre. paper: a low rank layer for bigrams and one for trigrams, as published.  [default: paper]",
 )
-@click.option("--dev", metavar="TEXT", help="Held-out text on which the ranks are chosen.")
+@click.option("--dev", metavar="TEXT", help="Held-out text on which ranks are chosen, or discounts fitted.")
 @click.option("--min-count", type=int, help="Words seen less often become <unk>.  [default: 2]")
 @click.option("--vocab", type=click.Path(), metavar="FILE", help="Words to know, instead of --min-count.")
+@click.option("--classes", type=int, metavar="N", help="Of words, for method class.  [default: 500]")
 @click.option(
     "--rung",
     "rungs",
@@ -64,6 +66,7 @@ def train(
     dev: str | None,
     min_count: int | None,
     vocab: str | None,
+    classes: int | None,
     rungs: tuple[str, ...],
     no_markers: bool,
     seed: int,
@@ -103,6 +106,7 @@ def train(
         markers=not no_markers,
         skip_markers=skip_markers,
         errors=errors,
+        classes=classes,
         rungs=rungs or None,
         seed=seed,
         threads=threads,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import kernel
+from plre.text._kernels import scramble
 
 
 @kernel
@@ -142,3 +143,36 @@ def keep_raw(raw, adjusted):
     for i in range(len(raw)):
         if adjusted[i] == 0:
             adjusted[i] = raw[i]
+
+
+@kernel
+def look_up(first, children, words, counts, bits, contexts, wanted, grams, found):
+    """Look up pairs of context and word, sorted by context, in a piece of a table whose contexts begin with ``first``.
+
+    ``grams[i]`` becomes the place in the piece of pair i's n-gram, or -1. ``found[i]``: its count (0 if there is no
+    such n-gram), the context's total, and how many of the context's n-grams have a count of 1, of 2, of 3 or more.
+    """
+    before = np.int64(-1)
+    about = np.zeros(5, np.int32)
+    for i in range(len(contexts)):
+        h = np.int64(contexts[i]) - first
+        low, high = np.int64(children[h]) - children[0], np.int64(children[h + 1]) - children[0]
+        if h != before:
+            before = h
+            about[:] = 0
+            for e in range(low, high):
+                about[1] += counts[e]
+                if counts[e] > 0:
+                    about[1 + min(counts[e], 3)] += 1
+        key = scramble(np.int64(wanted[i]), bits)
+        end = high
+        while low < high:
+            middle = (low + high) // 2
+            if scramble(np.int64(words[middle]), bits) < key:
+                low = middle + 1
+            else:
+                high = middle
+        there = low < end and words[low] == wanted[i]
+        grams[i] = low if there else -1
+        found[i] = about
+        found[i, 0] = counts[low] if there else 0

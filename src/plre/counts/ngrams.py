@@ -11,15 +11,23 @@ range ``children[h] : children[h + 1]``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from plre._jit import even_ranges
 from plre.progress import Progress
-from plre.scratch import Column, Scratch
+from plre.scratch import Column, Scratch, slices
 from plre.text.encode import EncodedText
+
+#: N-grams of a piece, and the fewest pieces an order is cut into. A piece starts at a multiple of so many contexts: to
+#: find out where, only these are looked at.
+_PIECE = 1 << 20
+_PIECES = 64
+_ALIGN = 32
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,15 @@ class NgramTable:
     def contexts(self) -> NDArray[np.int32]:
         """The context of every n-gram."""
         return np.repeat(np.arange(len(self.children) - 1, dtype=np.int32), np.diff(self.children))
+
+    def pieces(self) -> Iterator[tuple[int, int]]:
+        """Ranges of contexts with about equally many n-grams, small enough to be read one after the other."""
+        contexts = len(self.children) - 1
+        sampled = [self.children[part][::_ALIGN] for part in slices(contexts, _PIECE)]
+        starts = np.concatenate([*sampled, self.children[contexts : contexts + 1]])
+        wanted = max(_PIECES, len(self) // _PIECE)
+        for first, last in even_ranges(starts, 0, len(starts) - 1, wanted):
+            yield first * _ALIGN, min(last * _ALIGN, contexts)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import kernel
-from plre.model._kernels import dot
+from plre.model._probabilities import dot
+from plre.smoothing._kernels import bucket_of
+
+#: A sum of probabilities that is nothing but the rounding of others.
+_NOTHING = 1e-8
 
 
 @kernel
@@ -36,6 +40,59 @@ def add_layers(children, counts, suffixes, kept, totals, backoff, lower, prob):
     for h in range(len(totals)):
         for e in range(children[h] - children[0], children[h + 1] - children[0]):
             prob[e] = kept[counts[e]] / totals[h] + np.float64(backoff[h]) * np.float64(lower[suffixes[e]])
+
+
+@kernel
+def share_out(children, counts, suffixes, shares, lower, totals, backoff, prob):
+    """The same for discounts that are a share of the count, by the bucket of the context's total (Jelinek-Mercer)."""
+    for h in range(len(totals)):
+        total = np.int64(0)
+        first, last = children[h] - children[0], children[h + 1] - children[0]
+        for e in range(first, last):
+            total += counts[e]
+        totals[h] = total
+        backoff[h] = shares[bucket_of(total)] if total > 0 else 1.0
+        share = np.float64(backoff[h])
+        for e in range(first, last):
+            prob[e] = (1 - share) * counts[e] / totals[h] + share * lower[suffixes[e]]
+
+
+@kernel
+def back_off(children, counts, suffixes, kept, remains, lower, sums, totals, backoff, prob):
+    """The back-off form of a piece: a seen n-gram keeps what is left of its count, the rest goes to unseen words only.
+
+        P(w | h) = kept(c) / C(h)  if anything is kept,  else  alpha(h) P(w | h')
+        alpha(h) = sum of D(c) / C(h)  /  sum of P(w | h') over all those other words
+
+    ``lower`` has P(w | h') of seen n-grams; ``sums[h]`` what P(. | h') sums to beyond 1, which becomes the same of
+    P(. | h). Stored numbers are rounded, and where few words are unseen 1 minus the seen ones would be mostly that.
+    Where no other words are left (all were seen), the order below is mixed in instead.
+    """
+    for h in range(len(totals)):
+        total = 0.0
+        rest = 0.0
+        others = 1.0 + np.float64(sums[h])
+        unseen = others
+        first, last = children[h] - children[0], children[h + 1] - children[0]
+        for e in range(first, last):
+            total += counts[e]
+            rest += remains[counts[e]]
+            unseen -= lower[suffixes[e]]
+            if kept[counts[e]] > 0:
+                others -= lower[suffixes[e]]
+        totals[h] = total
+        if total == 0:
+            backoff[h] = 1.0
+            continue
+        mixed = others < _NOTHING
+        backoff[h] = rest / total if mixed else rest / total / others
+        weight = np.float64(backoff[h])
+        beyond = weight * unseen - 1.0
+        for e in range(first, last):
+            own = kept[counts[e]] / total
+            prob[e] = own + weight * lower[suffixes[e]] if mixed or own == 0 else own
+            beyond += prob[e]
+        sums[h] = beyond
 
 
 @kernel

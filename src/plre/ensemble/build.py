@@ -6,34 +6,31 @@ its n-grams and completes its contexts, which are (n-1)-grams: their weights and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import even_ranges
-from plre.counts.ngrams import Counts, NgramTable
+from plre.counts.ngrams import Counts
 from plre.ensemble import _kernels as kernels
 from plre.ensemble.ladder import split
 from plre.ensemble.recipe import Recipe, Rung
 from plre.lowrank.blocks import Blocks, Factors, stack
 from plre.lowrank.factorise import factorise
-from plre.model._kernels import hash_piece
+from plre.model._finding import hash_piece
 from plre.model.draft import Draft
 from plre.model.layout import Code, Layout, LowRank, backoff_code
-from plre.model.lm import LanguageModel
+from plre.model.ngrams import NgramModel
 from plre.progress import Advance, Progress
 from plre.scratch import Column, Growing, Scratch, slices
-from plre.smoothing.discounts import Discount, Steps, counts_of_counts, estimate
+from plre.smoothing.discounts import Discount, counts_of_counts, estimate
+from plre.smoothing.jelinek_mercer import Shares
 from plre.text.encode import overlapped
 from plre.text.vocabulary import BOS, EOS, Vocabulary
 
-#: N-grams of a piece, and the fewest pieces an order is cut into. A piece starts at a multiple of so many contexts: to
-#: find out where, only these are looked at.
+#: N-grams that are looked at together.
 _PIECE = 1 << 20
-_PIECES = 64
-_ALIGN = 32
 
 
 class Builder:
@@ -45,7 +42,8 @@ class Builder:
         vocab: Vocabulary,
         recipe: Recipe,
         *,
-        discounts: list[Discount] | None = None,
+        discounts: Sequence[Discount] | None = None,
+        warn: bool = True,
         threads: int = 1,
         progress: Progress | None = None,
         scratch: Scratch | None = None,
@@ -67,7 +65,13 @@ class Builder:
                 found += counts_of_counts(counted)
             self._largest.append(largest)
             seen.append(found.tolist())
-        self.discounts: list[Discount] = list(discounts or estimate(seen, [recipe.discount] * recipe.order))
+        self.discounts: Sequence[Discount]
+        if discounts:
+            self.discounts = discounts
+        elif recipe.discount == "jm":
+            self.discounts = [Shares()] * recipe.order
+        else:
+            self.discounts = estimate(seen, [recipe.discount] * recipe.order, warn)
         self._factors: dict[tuple[int, tuple[Rung, ...]], Factors] = {}
 
     def _counts(self, n: int) -> Column:
@@ -109,7 +113,7 @@ class Builder:
 
     def build(
         self, metadata: dict[str, Any] | None = None, recipe: Recipe | None = None, *, bits: int = 32
-    ) -> LanguageModel:
+    ) -> NgramModel:
         """The model; ``recipe`` may differ from the builder's in its rungs. ``bits`` is what a probability takes."""
         recipe = recipe or self.recipe
         factors = {n: self.factors(n, rungs) for n, rungs in recipe.rungs.items() if rungs}
@@ -123,30 +127,37 @@ class Builder:
             draft.put("vocab.starts", self.vocab.starts)
             draft.put("vocab.slots", self.vocab.slots)
             prob: Column = self._unigrams()
+            # What the probabilities after a context sum to beyond 1: the context without words, to begin with.
+            sums = np.array([prob.sum(dtype=np.float64) - 1], np.float32)
             for n in range(1, recipe.order):
                 powers = [rung.power for rung in recipe.rungs.get(n + 1, ())]
-                prob = self._add_order(n + 1, powers, factors.get(n + 1), prob, draft, advance)
+                prob, sums = self._add_order(n + 1, powers, factors.get(n + 1), prob, sums, draft, advance)
             self._pack_highest(recipe.order, prob, draft, advance)
             about = {
                 "order": recipe.order,
                 "markers": self.counts.markers,
                 **recipe.describe(),
                 "bits": bits,
-                "discounts": [[d.one, d.two, d.three] if isinstance(d, Steps) else repr(d) for d in self.discounts],
+                "discounts": [discount.describe() for discount in self.discounts],
                 **(metadata or {}),
             }
             return draft.finish(about)
 
+    @property
+    def uniform(self) -> float:
+        """The probability of a word if all that can be predicted are equally likely."""
+        return 1 / (len(self.vocab) - (1 if self.counts.markers else 2))
+
     def _unigrams(self) -> NDArray[np.float32]:
         counts = self._counts(1)[:].astype(np.int64)
         total = counts.sum()
-        possible = np.ones(len(counts))
-        possible[BOS] = 0
+        uniform = np.full(len(counts), self.uniform)
+        uniform[BOS] = 0
         if not self.counts.markers:
-            possible[EOS] = 0
+            uniform[EOS] = 0
         if self.recipe.uniform:
             rest = self.discounts[0](counts)
-            probs = (counts - rest) / total + rest.sum() / total * possible / possible.sum()
+            probs = (counts - rest) / total + rest.sum() / total * uniform
         else:
             probs = counts / total
         return probs.astype(np.float32)
@@ -157,19 +168,29 @@ class Builder:
         powers: list[float],
         factors: Factors | None,
         lower: NDArray[np.float32],
+        sums: NDArray[np.float32],
         draft: Draft,
         advance: Advance,
-    ) -> Column:
-        """Probabilities of order n, and the finished records of order n - 1, whose probabilities are ``lower``."""
+    ) -> tuple[Column, NDArray[np.float32]]:
+        """Probabilities of order n, and the finished records of order n - 1, whose probabilities are ``lower``.
+
+        The back-off form needs to know what those sum to after each context, ``sums``, and gives the same of order n.
+        """
         table, shorter = self.counts[n], self.counts[n - 1]
         counts = self._counts(n)
-        (kept, *_), remains = self._table(n, powers)
+        discount = self.discounts[n - 1]
+        if isinstance(discount, Shares):
+            shares = np.array(discount.by_bucket)
+        else:
+            (kept, *_), remains = self._table(n, powers)
         middles = shorter.children[:] if factors else np.empty(0, np.int32)
         right = factors.right.copy() if factors else np.empty(0, np.float32)
         code = draft.code_probabilities(n - 1, lower)
         highest = n == self.recipe.order
         hashes = Growing(self.scratch, np.uint64)
         prob = Growing(self.scratch, np.float32) if highest else np.empty(len(table), np.float32)
+        backing_off = self.recipe.form == "backoff"
+        new_sums = np.empty(len(shorter) if backing_off and not highest else 0, np.float32)
 
         def run(piece: tuple[int, int]) -> tuple[NDArray[np.float32], NDArray[np.uint64]]:
             first, last = piece
@@ -179,9 +200,17 @@ class Builder:
             totals = np.empty(last - first)
             backoff = np.empty(last - first, np.float32)
             made = np.empty(stop - start, np.float32) if isinstance(prob, Growing) else prob[start:stop]
-            kernels.context_weights(children, own, remains, totals, backoff)
-            kernels.add_layers(children, own, suffixes, kept, totals, backoff, lower, made)
             slices_of = shorter.suffixes[first:last]
+            if isinstance(discount, Shares):
+                kernels.share_out(children, own, suffixes, shares, lower, totals, backoff, made)
+            elif backing_off:
+                own_sums = sums[slices_of]
+                kernels.back_off(children, own, suffixes, kept, remains, lower, own_sums, totals, backoff, made)
+                if not highest:
+                    new_sums[first:last] = own_sums
+            else:
+                kernels.context_weights(children, own, remains, totals, backoff)
+                kernels.add_layers(children, own, suffixes, kept, totals, backoff, lower, made)
             if factors is not None:
                 right_start = factors.right_start[first : last + 1]
                 kernels.scale_contexts(right_start, totals, right)
@@ -201,7 +230,7 @@ class Builder:
                 hash_piece(first, children, table.words[start:stop], hashed)
             return made, hashed
 
-        for (first, last), (made, hashed) in overlapped(run, _pieces(table), self.threads):
+        for (first, last), (made, hashed) in overlapped(run, table.pieces(), self.threads):
             hashes.append(hashed)
             if isinstance(prob, Growing):
                 prob.append(made)
@@ -210,7 +239,7 @@ class Builder:
             draft.put_index(n, hashes.finish(), self.threads)
         if factors is not None:
             draft.put_factors(n, factors.rank, factors.left, factors.left_start[:-1], right, factors.right_start[:-1])
-        return prob.finish() if isinstance(prob, Growing) else prob
+        return prob.finish() if isinstance(prob, Growing) else prob, new_sums
 
     def _pack_highest(self, n: int, prob: Column, draft: Draft, advance: Advance) -> None:
         code = draft.code_probabilities(n, prob)
@@ -230,13 +259,3 @@ def _values(layer: NDArray[np.float64], counts: Column) -> NDArray[np.float32]:
     for part in slices(len(counts), _PIECE):
         values[part] = layer[counts[part]]
     return values
-
-
-def _pieces(table: NgramTable) -> Iterator[tuple[int, int]]:
-    """Ranges of contexts with about equally many n-grams."""
-    contexts = len(table.children) - 1
-    sampled = [table.children[part][::_ALIGN] for part in slices(contexts, _PIECE)]
-    starts = np.concatenate([*sampled, table.children[contexts : contexts + 1]])
-    wanted = max(_PIECES, len(table) // _PIECE)
-    for first, last in even_ranges(starts, 0, len(starts) - 1, wanted):
-        yield first * _ALIGN, min(last * _ALIGN, contexts)

@@ -7,12 +7,15 @@ the next lower one. Kneser-Ney and its relatives are recipes without rungs.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from plre.errors import UsageError
 from plre.lowrank.blocks import Rank
 from plre.lowrank.factorise import Stopping
 from plre.smoothing.discounts import DiscountKind
+
+Form = Literal["interpolated", "backoff"]
+Fit = Literal["dev", "leave-one-out"]
 
 #: When EM stops: the authors' settings for the bigram matrix and for the slices of higher orders.
 _BIGRAM_STOPPING = Stopping(steps=100, tolerance=1e-5)
@@ -41,6 +44,11 @@ class Recipe:
     method: str = "plre"
     preset: str | None = None
     discount: DiscountKind = "kn"
+    #: The order below is mixed into every word's probability, or takes the place of those not seen.
+    form: Form = "interpolated"
+    #: Discounts are fitted to held-out text; "leave-one-out": without any, to the training text. If None, they come
+    #: from the counts of counts.
+    fit: Fit | None = None
     #: Lower orders count distinct predecessors (Kneser-Ney) rather than occurrences (absolute discounting).
     continuation: bool = True
     #: Unigrams are interpolated with the uniform distribution, so that every word has some probability.
@@ -52,6 +60,8 @@ class Recipe:
     #: EM on the bigram matrix, and on the slices of higher orders.
     bigram_stopping: Stopping = _BIGRAM_STOPPING
     slice_stopping: Stopping = _SLICE_STOPPING
+    #: N-grams are of so many classes of words; 0: of words.
+    classes: int = 0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -59,12 +69,18 @@ class Recipe:
             raise UsageError(f"the order must be a whole number between 1 and 64, not {self.order}")
         if not isinstance(self.seed, int) or self.seed < 0:
             raise UsageError(f"the seed must be a whole number from 0 up, not {self.seed}")
+        if not isinstance(self.classes, int) or self.classes < 0:
+            raise UsageError(f"the number of classes must be a whole number from 1 up, not {self.classes}")
+        if self.fit and not self.uniform:
+            raise UsageError(f"method {self.method} needs uniform=True: words not seen would be impossible")
         for order, rungs in self.rungs.items():
             if not 2 <= order <= self.order:
                 raise UsageError(f"a rung for order {order} needs a model of order {max(order, 2)} or more")
             powers = [rung.power for rung in rungs]
             if powers != sorted(set(powers), reverse=True):
                 raise UsageError(f"the powers of order {order}'s rungs must all differ")
+            if self.form == "backoff":
+                raise UsageError("low rank layers belong to the interpolated form")
 
     def stopping(self, order: int) -> Stopping:
         """When EM stops at this order."""
@@ -96,6 +112,11 @@ BASELINES: dict[str, dict[str, Any]] = {
     "abs": {"discount": "kn", "continuation": False},
     "kn": {"discount": "kn"},
     "mkn": {"discount": "mkn"},
+    "bo-kn": {"discount": "kn", "form": "backoff"},
+    "bo-mkn": {"discount": "mkn", "form": "backoff"},
+    "mkn-dev": {"discount": "mkn", "fit": "dev"},
+    "jm": {"discount": "jm", "continuation": False, "fit": "leave-one-out"},
+    "class": {"discount": "mkn", "classes": 500},
 }
 
 #: The paper's grid of rank fractions, of a matrix's smaller side: for the bigram that is the vocabulary.
@@ -123,12 +144,16 @@ def make_recipe(
     rungs: dict[int, tuple[Rung, ...]] | None,
     seed: int,
     uniform: bool = True,
+    classes: int | None = None,
 ) -> Recipe:
     """The recipe that the options ask for; ``rungs`` replaces the preset's, if given."""
+    if classes is not None and (method != "class" or not classes):
+        raise UsageError("a number of classes, from 1 up, belongs to method class")
     if method in BASELINES:
         if preset or rungs:
             raise UsageError(f"method {method} has no presets or rungs; they belong to method plre")
-        return Recipe(order, method, **BASELINES[method], seed=seed, uniform=uniform)
+        data = {**BASELINES[method], **({"classes": classes} if classes else {})}
+        return Recipe(order, method, **data, seed=seed, uniform=uniform)
     if method != "plre":
         raise UsageError(f"there is no method {method!r}; choose one of plre, {', '.join(BASELINES)}")
     if rungs is not None:

@@ -131,14 +131,16 @@ def signature(lm: LanguageModel) -> str:
         "method": method,
         "order": lm.order,
         "vocab": len(lm.vocab),
-        "min_count": about.get("min_count") or "list",
+        "min_count": (about["min_count"] or "list") if "min_count" in about else "",
+        "classes": about.get("classes", ""),
+        "weights": ",".join(f"{weight:.4g}" for weight in about.get("weights", [])),
         "oov": "unk",
         "eos": "counted" if lm.markers else "none",
         "rungs": ",".join(
             f"{n}:{power:g}:{rank}" for n, each in about.get("rungs", {}).items() for power, rank in each
         ),
         "uniform": "no" if about.get("uniform") is False else "",
-        "seed": about.get("seed"),
+        "seed": about.get("seed", ""),
         "model": about["digest"],
     }
     return "|".join(f"{key}:{value}" for key, value in parts.items() if value != "")

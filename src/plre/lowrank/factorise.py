@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import even_ranges
+from plre._jit import Team, even_ranges
 from plre.lowrank import _kernels as kernels
 from plre.lowrank._lanes import LANES
 from plre.lowrank.blocks import Blocks, Factors
@@ -26,9 +24,6 @@ _PIECES = 64
 _PARTS = 16
 #: The likelihood is looked at every so many steps.
 _CHECK_EVERY = 5
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -49,42 +44,6 @@ class Stopping:
     def before_last(self) -> tuple[int, int]:
         """Steps before the joint one that comes last, and how many of them are fresh: at most half."""
         return self.steps - 1, min(self.fresh, (self.steps - 1) // 2)
-
-
-class _Team:
-    """Threads that stay together for many short tasks; whoever is free takes the next."""
-
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
-        self._helpers = ThreadPoolExecutor(threads - 1) if threads > 1 else None
-
-    def __enter__(self) -> _Team:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._helpers:
-            self._helpers.shutdown()
-
-    def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> list[R]:
-        """The results in the order of the tasks. The calling thread works too: for a single task it wakes no one."""
-        waiting = deque(enumerate(tasks))
-        results: dict[int, R] = {}
-
-        def work() -> None:
-            while True:
-                try:
-                    number, task = waiting.popleft()
-                except IndexError:
-                    return
-                results[number] = function(task)
-
-        helpers = (
-            [self._helpers.submit(work) for _ in range(min(self.threads, len(waiting)) - 1)] if self._helpers else []
-        )
-        work()
-        for helper in helpers:
-            helper.result()
-        return [results[number] for number in range(len(results))]
 
 
 @dataclass(frozen=True)
@@ -131,7 +90,7 @@ def factorise(
     one), which changes nothing in the result. ``advance`` is told how much of the work (which is 1 in all) was done.
     """
     factors = Factors.empty(blocks, rank)
-    with _Team(threads) as team:
+    with Team(threads) as team:
         if np.any(rank == 1):
             _rank_one(blocks, values, factors, team)
         chosen = np.flatnonzero(rank > 1)
@@ -179,7 +138,7 @@ def _groups(need: NDArray[np.int64], memory: int | None) -> list[tuple[int, int]
     return list(pairwise([*bounds, len(need)]))
 
 
-def _rank_one(blocks: Blocks, values: NDArray[np.float32], factors: Factors, team: _Team) -> None:
+def _rank_one(blocks: Blocks, values: NDArray[np.float32], factors: Factors, team: Team) -> None:
     """The closed form for blocks of rank 1: row sum times column sum over the total."""
     rows, columns = int(blocks.row_start[-1]), len(blocks.column_block)
     parts = even_ranges(blocks.column_start, 0, columns, _parts(len(blocks.rows), rows))
@@ -230,7 +189,7 @@ def _pack(
     factors: Factors,
     chosen: NDArray[np.intp],
     seeds: NDArray[np.uint64],
-    team: _Team,
+    team: Team,
 ) -> _Packed:
     # Columns, sorted by block.
     number = np.full(len(blocks), -1, np.int32)
@@ -300,7 +259,7 @@ def _run(
     work: NDArray[np.int64],
     all_work: int,
     stopping: Stopping,
-    team: _Team,
+    team: Team,
     advance: Advance,
 ) -> None:
     """Solve the packed blocks: large ones one by one with all threads, small ones shared out."""
@@ -328,7 +287,7 @@ def _run(
 class _Half:
     """One side of a large block, cut into pieces, and how the team goes over it."""
 
-    def __init__(self, side: _Side, b: int, rank: int, width: int, team: _Team) -> None:
+    def __init__(self, side: _Side, b: int, rank: int, width: int, team: Team) -> None:
         self.first, last = int(side.start[b]), int(side.start[b + 1])
         self.rank, self.width, self.team = rank, width, team
         self.starts = side.entry_start[self.first : last + 1]
@@ -387,7 +346,7 @@ class _Half:
         return total
 
 
-def _large(p: _Packed, b: int, factors: Factors, stopping: Stopping, team: _Team, advance: Advance) -> None:
+def _large(p: _Packed, b: int, factors: Factors, stopping: Stopping, team: Team, advance: Advance) -> None:
     """All steps for one block, each step shared among threads; ``kernels.solve`` is the same for one thread."""
     width = int(p.width[b])
     rows, columns = (_Half(side, b, int(p.rank[b]), width, team) for side in (p.rows, p.columns))

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre._jit import parallel
-from plre.model import _kernels as kernels
-from plre.model import file, layout
+from plre.model import _bytes, _finding, file, layout
 from plre.model.layout import LINE, SEGMENT, Code, Layout
-from plre.model.lm import LanguageModel, digest
+from plre.model.lm import digest
+from plre.model.ngrams import NgramModel
 from plre.scratch import Column, Scratch, slices
 
 _PIECE = 1 << 22
@@ -63,7 +63,7 @@ class Draft:
         used = {name: columns[name] for name in places}
         out = np.zeros(max(map(len, used.values())) * stride, np.uint8)
         for name, values in used.items():
-            kernels.pack_field(values, out, stride, *places[name])
+            _bytes.pack_field(values, out, stride, *places[name])
         self.put(f"order{n}.grams", out, first * stride)
 
     def put_index(self, n: int, hashes: Column, threads: int) -> None:
@@ -75,7 +75,7 @@ class Draft:
         def run(part: slice) -> None:
             out = np.zeros((part.stop - part.start) * LINE, np.int32)
             for piece in slices(len(hashes), _PIECE):
-                kernels.fill_index(part.start, part.stop, hashes[piece], piece.start, out, lines, bits)
+                _finding.fill_index(part.start, part.stop, hashes[piece], piece.start, out, lines, bits)
             self.put(f"order{n}.index", out, 4 * LINE * part.start)
 
         parallel(run, slices(lines, step), threads)
@@ -105,7 +105,7 @@ class Draft:
         own = replace(self.layout.low_rank[n], left_code=codes[0], right_code=codes[1])
         self.layout = replace(self.layout, low_rank={**self.layout.low_rank, n: own})
 
-    def finish(self, metadata: dict[str, Any]) -> LanguageModel:
+    def finish(self, metadata: dict[str, Any]) -> NgramModel:
         """The model. Its data is not copied."""
         self.put("directory", self.layout.directory())
         data, checksum = self._data, ""
@@ -117,4 +117,4 @@ class Draft:
             data = np.frombuffer(file.map_privately(self._file.file.fileno()), np.uint8)
         assert data is not None
         about = {"format": layout.FORMAT, **metadata, "digest": checksum or digest(data)}
-        return LanguageModel(about, file.views(self.layout.shapes(), data), data, backing=self._file)
+        return NgramModel(about, file.views(self.layout.shapes(), data), data, backing=self._file)

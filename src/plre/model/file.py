@@ -52,6 +52,11 @@ def views(shapes: Shapes, data: NDArray[np.uint8]) -> Tensors:
     return tensors
 
 
+def shapes(tensors: Tensors) -> Shapes:
+    """The types and sizes of tensors."""
+    return {name: (tensor.dtype, len(tensor)) for name, tensor in tensors.items()}
+
+
 def data_size(shapes: Shapes) -> int:
     """Bytes of all tensors."""
     return sum(dtype.itemsize * count for dtype, count in shapes.values())

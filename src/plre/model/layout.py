@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ from plre.errors import ModelFileError
 from plre.model.file import Shapes, Tensors
 from plre.text.vocabulary import SPECIAL
 
-FORMAT = 2
+FORMAT = 3
 
 #: The directory: first these about the whole model ...
 HEAD = ("order", "words", "word_bits", "size", "slots", "slot_count", "starts", "letters", "letter_count")
@@ -52,6 +52,15 @@ FIELDS = (
  RANK, LEFT_START, LEFT, LEFT_COUNT, LEFT_BASE, LEFT_STEP,
  RIGHT_START, RIGHT, RIGHT_COUNT, RIGHT_BASE, RIGHT_STEP) = range(len(HEAD), len(HEAD) + len(FIELDS))  # fmt: skip
 WIDTH = len(FIELDS)
+
+#: A mixture's directory (``parts.py``) has the same head, with an order of 0, then how many parts it has and how many
+#: orders they have together, and for each part: where it starts, its bytes, its weight (a float), and where the symbols
+#: of the words and their shares are (-1: words are symbols).
+PARTS, ROWS = range(len(HEAD), len(HEAD) + 2)
+FIRST_PART = len(HEAD) + 2
+PART_FIELDS = ("start", "bytes", "weight", "symbols", "shares")
+START, BYTES, WEIGHT, SYMBOLS, SHARES = range(len(PART_FIELDS))
+PART_WIDTH = len(PART_FIELDS)
 
 #: Slots of a line of an index, which is a cache line, and lines of a segment: what finds no room in one line goes to
 #: the next, and from the last of a segment to its first.
@@ -151,7 +160,7 @@ class Layout:
             fields["children"] = _bytes(self.sizes[n])
             if n > 2:
                 fields["suffix"] = _bytes(self.sizes[n - 2] - 1)
-        ends = _starts(list(fields.values()))
+        ends = starts_of(list(fields.values()))
         return {name: (start, size) for (name, size), start in zip(fields.items(), ends, strict=False)}, ends[-1]
 
     def records(self, n: int) -> int:
@@ -187,14 +196,13 @@ class Layout:
         shapes["vocab.slots"] = (_I4, self.slots)
         shapes = dict(sorted(shapes.items(), key=lambda item: -item[1][0].itemsize))
         size = sum(dtype.itemsize * count for dtype, count in shapes.values())
-        # Zeros after the letters make the whole a multiple of 8, as views of it must be.
-        shapes["vocab.bytes"] = (np.dtype("u1"), self.letters + 8 + -(size + self.letters) % 8)
+        shapes["vocab.bytes"] = (np.dtype("u1"), padded_letters(size, self.letters))
         return shapes
 
     def directory(self) -> NDArray[np.int64]:
         """The directory, field by field."""
         shapes = self.shapes()
-        offsets = dict(zip(shapes, _starts([d.itemsize * count for d, count in shapes.values()]), strict=False))
+        offsets = dict(zip(shapes, starts_of([d.itemsize * count for d, count in shapes.values()]), strict=False))
         places = np.full(shapes["directory"][1], -1, np.int64)
         places[: len(HEAD)] = [
             self.order, self.sizes[0], self.word_bits, self.size,
@@ -273,6 +281,14 @@ class Layout:
         )
 
 
+def padded_letters(before: int, letters: int) -> int:
+    """Bytes of the vocabulary's letters, with zeros that make the whole a multiple of a cache line.
+
+    Kernels read 8 bytes at a time: 8 bytes at the end keep them inside.
+    """
+    return letters + 8 + -(before + letters + 8) % 64
+
+
 def _bytes(largest: int) -> int:
     return max(1, -(-largest.bit_length() // 8))
 
@@ -281,7 +297,8 @@ def _mask(size: int) -> int:
     return (1 << 8 * size) - 1
 
 
-def _starts(sizes: list[int]) -> list[int]:
+def starts_of(sizes: list[int]) -> list[int]:
+    """Where things of these sizes start, one after the other, and where the last ends."""
     return [0, *np.cumsum(sizes).tolist()]
 
 
@@ -292,38 +309,71 @@ def check_metadata(about: Any) -> None:
             raise ValueError(f"{key} is {about[key]!r}")
 
 
-def check(path: str, tensors: Tensors, order: int) -> Layout:
+def check(path: str, tensors: Tensors, order: int) -> None:
     """Refuse a file whose tensors do not fit together. Looks only at shapes and ends, so it takes no time."""
-
-    def refuse(why: object) -> NoReturn:
-        raise ModelFileError(f"{path}: is damaged ({why}); copy or train the model again")
-
-    directory = tensors.get("directory")
-    if directory is None or directory.dtype != np.int64 or directory.ndim != 1 or len(directory) < len(HEAD):
-        refuse("the tensor directory is missing")
+    directory = the_directory(path, tensors)
     try:
         layout = Layout.from_directory(directory)
-        vocab, slots = layout.sizes[0], layout.slots
         if layout.order != order:
-            refuse(f"it has {layout.order} orders instead of {order}")
-        if vocab < len(SPECIAL) or slots < 1 or slots & (slots - 1) or slots <= 2 * vocab:
-            refuse("the vocabulary has the wrong size")
-        shapes = layout.shapes()
+            refuse(path, f"it has {layout.order} orders instead of {order}")
+        compare(path, tensors, layout, layout.sizes[0])
     except (ValueError, OverflowError) as error:
-        refuse(error)
+        refuse(path, error)
+
+
+class AnyLayout(Protocol):
+    """What the layouts of models of n-grams and of mixtures have in common."""
+
+    @property
+    def slots(self) -> int:
+        """Slots of the vocabulary's hash table."""
+        ...
+
+    @property
+    def letters(self) -> int:
+        """Bytes of its words."""
+        ...
+
+    def shapes(self) -> Shapes:
+        """All tensors, their types and sizes."""
+        ...
+
+    def directory(self) -> NDArray[np.int64]:
+        """The directory, field by field."""
+        ...
+
+
+def refuse(path: str, why: object) -> NoReturn:
+    """Raise the error of a damaged file."""
+    raise ModelFileError(f"{path}: is damaged ({why}); copy or train the model again")
+
+
+def the_directory(path: str, tensors: Tensors) -> NDArray[np.int64]:
+    """The directory of a file, if it has one."""
+    directory = tensors.get("directory")
+    if directory is None or directory.dtype != np.int64 or directory.ndim != 1 or len(directory) < len(HEAD):
+        refuse(path, "the tensor directory is missing")
+    return directory
+
+
+def compare(path: str, tensors: Tensors, layout: AnyLayout, words: int) -> None:
+    """Refuse tensors that are not just those of a layout, for a vocabulary of so many words."""
+    slots = layout.slots
+    if words < len(SPECIAL) or slots < 1 or slots & (slots - 1) or slots <= 2 * words:
+        refuse(path, "the vocabulary has the wrong size")
+    shapes = layout.shapes()
     for name, (dtype, size) in shapes.items():
         tensor = tensors.get(name)
         if tensor is None:
-            refuse(f"the tensor {name} is missing")
+            refuse(path, f"the tensor {name} is missing")
         if tensor.dtype != dtype or tensor.ndim != 1:
-            refuse(f"the tensor {name} has the wrong type or shape")
+            refuse(path, f"the tensor {name} has the wrong type or shape")
         if len(tensor) != size:
-            refuse(f"the tensor {name} has {len(tensor)} entries instead of {size}")
+            refuse(path, f"the tensor {name} has {len(tensor)} entries instead of {size}")
     if unknown := set(tensors) - set(shapes):
-        refuse(f"it has a tensor {min(unknown)} that a model of order {order} does not have")
-    if list(shapes) != list(tensors) or not np.array_equal(layout.directory(), directory):
-        refuse("the directory does not fit the tensors")
+        refuse(path, f"it has a tensor {min(unknown)} that such a model does not have")
+    if list(shapes) != list(tensors) or not np.array_equal(layout.directory(), tensors["directory"]):
+        refuse(path, "the directory does not fit the tensors")
     starts = tensors["vocab.starts"]
     if starts[0] != 0 or starts[-1] != layout.letters:
-        refuse("the tensor vocab.starts does not cover what it points to")
-    return layout
+        refuse(path, "the tensor vocab.starts does not cover what it points to")

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -15,10 +16,7 @@ from numpy.typing import NDArray
 
 from plre._jit import cpu_count, parallel
 from plre.errors import ModelFileError, PlreError, TextError, UsageError
-from plre.model import _kernels as kernels
-from plre.model import file, layout
-from plre.model.layout import Layout
-from plre.model.neighbours import nearest
+from plre.model import _parts, _texts, file, layout
 from plre.model.scoring import Scored, Tally, score_ids, score_lines, score_text, tally_text
 from plre.model.state import State
 from plre.progress import Progress
@@ -44,8 +42,10 @@ class _Ids(dict[str, int]):
         return w
 
 
-class LanguageModel:
-    """A trained n-gram model. Make one with :func:`plre.train` or open one with :func:`plre.load`.
+class LanguageModel(ABC):
+    """A trained model: one of n-grams (``ngrams.py``), or a mixture of such (``mixture.py``).
+
+    Make one with :func:`plre.train` or open one with :func:`plre.load`.
 
     Scores are base 10 logarithms, as in KenLM and ARPA files. A context is a list of words or one string, oldest word
     first; it may start with ``<s>``. Words that the model does not know count as ``<unk>``.
@@ -67,8 +67,7 @@ class LanguageModel:
         self.order: int = metadata["order"]
         self.markers: bool = metadata["markers"]
         self.tensors = tensors
-        self.layout = Layout.from_directory(tensors["directory"])
-        letters = tensors["vocab.bytes"][: self.layout.letters]
+        letters = tensors["vocab.bytes"][: int(tensors["directory"][layout.LETTER_COUNT])]
         self.vocab = Vocabulary(letters, tensors["vocab.starts"], tensors["vocab.slots"])
         #: What the kernels work on: the whole model, as bytes.
         self.memory = data
@@ -83,13 +82,16 @@ class LanguageModel:
         name = os.fspath(path)
         text = json.dumps(self.metadata, ensure_ascii=False, separators=(",", ":"))
         descriptor = None if self._backing is None else self._backing.file.fileno()
-        file.write(name, file.header({"plre": text}, self.layout.shapes()), self.memory, descriptor)
+        file.write(name, file.header({"plre": text}, file.shapes(self.tensors)), self.memory, descriptor)
         self.path = name
         self._file = os.path.abspath(name)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> LanguageModel:
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> LanguageModel:
         """Open a model file; it is mapped into memory, not read."""
+        from plre.model.mixture import Mixture
+        from plre.model.ngrams import NgramModel
+
         name = os.fspath(path)
         raw, tensors, data = file.read(name)
         try:
@@ -103,8 +105,14 @@ class LanguageModel:
                 f"{name}: has format {version}, this plre reads format {layout.FORMAT}; "
                 + ("train it again" if version < layout.FORMAT else "install a newer plre")
             )
-        layout.check(name, tensors, metadata["order"])
-        return cls(metadata, tensors, data, name)
+        kind = Mixture if "parts" in metadata else NgramModel
+        kind.check(name, metadata, tensors)
+        return kind(metadata, tensors, data, name)
+
+    @staticmethod
+    @abstractmethod
+    def check(name: str, metadata: Mapping[str, Any], tensors: file.Tensors) -> None:
+        """Refuse a file whose tensors do not fit together. Looks only at shapes and ends, so it takes no time."""
 
     def verify(self) -> None:
         """Read all of the model and raise :class:`ModelFileError` if a byte has changed since it was made."""
@@ -228,7 +236,7 @@ class LanguageModel:
         """P(w | context) for the whole vocabulary, by word id; sums to one. ``<s>`` has probability 0."""
         ids = self._context(context)
         probs = np.empty(len(self.vocab))
-        kernels.spread(self.memory, ids, probs)
+        _parts.spread(self.memory, ids, probs)
         return probs
 
     def next_words(
@@ -281,130 +289,49 @@ class LanguageModel:
             history.append(words[-1])
         return " ".join(words)
 
-    def neighbours(self, word: str, k: int = 10) -> list[tuple[str, float]]:
-        """Words used like ``word``: their latent classes in the low rank bigram overlap (1 is complete overlap)."""
-        return nearest(self, word, k)
-
     def _context(self, context: str | Sequence[str]) -> NDArray[np.int32]:
         """Ids of as much of the context as the model can use."""
         words = _split(context)[-(self.order - 1) :] if self.order > 1 else []
         return np.array([self.vocab[word] for word in words], np.int32)
 
-    # --- states ------------------------------------------------------------------------------------------------------
-
-    def begin_state(self) -> State:
-        """The state at the start of a sentence."""
-        state: State = self._step(self._address, self._size, 0, BOS)[1] if self.markers else 0
-        return state
-
-    def null_state(self) -> State:
-        """The state that knows nothing of what came before."""
-        return 0
-
     @cached_property
     def _score_line(self) -> Callable[..., float]:
-        return kernels.score_line.entry
+        return _texts.score_line.entry
 
-    @cached_property
-    def _step(self) -> Callable[..., tuple[float, State]]:
-        return kernels.advance.entry
+    # --- states ------------------------------------------------------------------------------------------------------
 
+    @abstractmethod
+    def begin_state(self) -> State:
+        """The state at the start of a sentence."""
+
+    @abstractmethod
+    def null_state(self) -> State:
+        """The state that knows nothing of what came before."""
+
+    @abstractmethod
     def advance(self, state: State, word: str) -> tuple[float, State]:
         """log10 P(word | state), and the state after the word."""
-        try:
-            return self._step(self._address, self._size, state, self._ids[word])
-        except ValueError:
-            raise UsageError(f"{state!r} is not a state of this model") from None
 
+    @abstractmethod
     def context(self, state: State) -> list[str]:
         """The words that a state stands for, oldest first: as much of the past as still matters."""
-        n = self.order - 1
-        while n > 0 and state < self._first(n):
-            n -= 1
-        if not 0 <= state < (self._first(n) + self.layout.sizes[n - 1] if n else 1):
-            raise UsageError(f"{state!r} is not a state of this model")
-        words: list[int] = []
-        gram = state - self._first(n) if n else 0
-        while n > 1:
-            words.append(int(self.column(n, "word", gram, gram + 1)[0]))
-            gram = self._parent(n, gram)
-            n -= 1
-        return [self.vocab.word(w) for w in reversed([*words, gram] if n else words)]
-
-    def _first(self, n: int) -> int:
-        return int(self.tensors["directory"][(n - 1) * layout.WIDTH + layout.FIRST])
-
-    def _parent(self, n: int, gram: int) -> int:
-        """The context of an n-gram: the last (n-1)-gram whose children start at or before it."""
-        low, high = 0, self.layout.sizes[n - 2]
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.column(n - 1, "children", middle, middle + 1)[0] <= gram:
-                low = middle
-            else:
-                high = middle
-        return low
 
     # --- what is inside ----------------------------------------------------------------------------------------------
 
     def __contains__(self, word: object) -> bool:
         return word in self.vocab
 
-    def column(self, n: int, name: str, first: int = 0, last: int | None = None) -> NDArray[Any]:
-        """One field of the n-grams of one order (see ``layout.py``), of those from ``first`` to ``last``."""
-        places, stride = self.layout.places(n)
-        at, size = places[name]
-        where = self.tensors["directory"][(n - 1) * layout.WIDTH :]
-        records = self.layout.records(n) if name == "children" else self.layout.sizes[n - 1]
-        out = np.empty((records if last is None else last) - first, np.int32)
-        kernels.unpack_field(self.memory, first, int(where[layout.GRAMS]), stride, at, size, out)
-        if name not in ("prob", "backoff"):
-            return out
-        code = self.layout.prob_codes[n - 1] if name == "prob" else layout.backoff_code(self.layout.size)
-        return code.decode(out.view(np.uint32))
+    @abstractmethod
+    def neighbours(self, word: str, k: int = 10) -> list[tuple[str, float]]:
+        """Words used like ``word``: their latent classes in the low rank bigram overlap (1 is complete overlap)."""
 
-    def factors(self, n: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The left and right factors of order n's low rank layers, flat."""
-        size, low_rank = self.layout.size, self.layout.low_rank[n]
-        left, right = self.tensors[f"order{n}.left"], self.tensors[f"order{n}.right"]
-        return (left, right) if size == 4 else (low_rank.left_code.decode(left), low_rank.right_code.decode(right))
-
+    @abstractmethod
     def ngrams(self, n: int) -> Iterator[tuple[tuple[str, ...], float]]:
         """All n-grams of one order that were seen in training, with P(last word | the others)."""
-        if not 1 <= n <= self.order:
-            raise UsageError(f"the model has orders 1 to {self.order}, not {n}")
-        words = [np.arange(len(self.vocab)), *(self.column(k, "word") for k in range(2, n + 1))]
-        children = [self.column(k, "children") for k in range(1, n)]
-        probs = self.column(n, "prob")
 
-        def below(prefix: tuple[str, ...], start: int, stop: int) -> Iterator[tuple[tuple[str, ...], float]]:
-            depth = len(prefix)
-            for i in range(start, stop):
-                gram = (*prefix, self.vocab.word(int(words[depth][i])))
-                if depth < n - 1:
-                    yield from below(gram, int(children[depth][i]), int(children[depth][i + 1]))
-                elif n > 1 or i != BOS:
-                    yield gram, float(probs[i])
-
-        yield from below((), 0, len(self.vocab))
-
+    @abstractmethod
     def info(self) -> dict[str, Any]:
         """What the model is, how it was made, and how many bytes each part takes."""
-        sizes: dict[str, int] = {}
-        for name, tensor in self.tensors.items():
-            section, _, part = name.partition(".")
-            if part == "index":
-                section += ".index"
-            elif section.startswith("order") and part != "grams":
-                section += ".lowrank"
-            sizes[section] = sizes.get(section, 0) + tensor.nbytes
-        return {
-            **self.metadata,
-            "path": self.path,
-            "vocabulary": len(self.vocab),
-            "ngrams": list(self.layout.sizes),
-            "bytes": {section: sizes[section] for section in sorted(sizes)},
-        }
 
 
 def digest(data: NDArray[np.uint8]) -> str:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from plre.errors import UsageError
 
 if TYPE_CHECKING:
-    from plre.model.lm import LanguageModel
+    from plre.model.ngrams import NgramModel
 
 
-def classes(lm: LanguageModel) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def classes(lm: NgramModel) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """P(class | word) of every word, as the word that is predicted and as the word before it.
 
     The low rank bigram is a sum over classes k of (mass of word w in k) x (share of context h in k), so both are read
@@ -40,7 +40,7 @@ def _rows_to_one(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.divide(matrix, sums, out=np.zeros_like(matrix), where=sums > 0)
 
 
-def nearest(lm: LanguageModel, word: str, k: int) -> list[tuple[str, float]]:
+def nearest(lm: NgramModel, word: str, k: int) -> list[tuple[str, float]]:
     """The ``k`` words whose classes overlap most with those of ``word``.
 
     Overlap is the Bhattacharyya coefficient, averaged over the two roles.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre.errors import TextError
-from plre.model import _kernels as kernels
+from plre.model import _texts as kernels
 from plre.progress import Progress
 from plre.text.encode import TextOptions, describe, encode_block, overlapped, refuse_marker, sentences
 from plre.text.sources import Block, Source, raw_blocks, sized, valid

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from plre.errors import PlreWarning
 
-DiscountKind = Literal["kn", "mkn"]
+DiscountKind = Literal["kn", "mkn", "jm"]
 
 
 class Discount(Protocol):
@@ -24,6 +24,10 @@ class Discount(Protocol):
 
     def __call__(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The discount of every count."""
+        ...
+
+    def describe(self) -> list[float]:
+        """Its numbers, as a model file keeps them."""
         ...
 
 
@@ -43,6 +47,10 @@ class Steps:
         """The discount of every count."""
         return np.array([0.0, self.one, self.two, self.three])[np.minimum(counts, 3)]
 
+    def describe(self) -> list[float]:
+        """The three."""
+        return [self.one, self.two, self.three]
+
 
 @dataclass(frozen=True)
 class Proportional:
@@ -53,6 +61,10 @@ class Proportional:
     def __call__(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The discount of every count."""
         return self.share * counts.astype(np.float64)
+
+    def describe(self) -> list[float]:
+        """The share."""
+        return [self.share]
 
 
 #: Used where Good-Turing has nothing to go by (KenLM's --discount_fallback has the same numbers for modified ones).
@@ -83,7 +95,7 @@ def good_turing(n: Sequence[int], kind: DiscountKind) -> Steps | None:
     return steps if sensible else None
 
 
-def estimate(seen: Sequence[Sequence[int]], kinds: Sequence[DiscountKind]) -> list[Steps]:
+def estimate(seen: Sequence[Sequence[int]], kinds: Sequence[DiscountKind], warn: bool = True) -> list[Steps]:
     """A discount for each order (lowest first) from its counts of counts; warns once if some had to fall back."""
     discounts = []
     fallen = []
@@ -93,7 +105,7 @@ def estimate(seen: Sequence[Sequence[int]], kinds: Sequence[DiscountKind]) -> li
             fallen.append(order)
             steps = FALLBACK[kind]
         discounts.append(steps)
-    if fallen:
+    if fallen and warn:
         used = ", ".join(sorted({_show(FALLBACK[kinds[order - 1]]) for order in fallen}))
         warnings.warn(
             f"too little or too regular text to estimate discounts for {_show_orders(fallen)}; "
@@ -111,5 +123,5 @@ def _show_orders(orders: list[int]) -> str:
 
 
 def _show(steps: Steps) -> str:
-    values = (steps.one, steps.two, steps.three)
+    values = steps.describe()
     return f"{values[0]:g}" if len(set(values)) == 1 else "/".join(f"{v:g}" for v in values)

@@ -1,0 +1,1 @@
+"""Classes of words that are used alike."""

@@ -1,0 +1,117 @@
+"""What the counts say of another text: for each of its words, how often it was seen after what stands before it.
+
+Smoothing needs no more of held-out text than this to find its discounts and weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre.counts import _kernels as kernels
+from plre.counts.ngrams import Counts, NgramTable
+from plre.scratch import Column
+from plre.text.encode import EncodedText, overlapped
+from plre.text.vocabulary import BOS, scrambling
+
+#: Words of a sample of a long text, and the pieces it is taken in.
+_SAMPLE = 1 << 20
+_PIECES = 64
+
+
+@dataclass(frozen=True)
+class Events:
+    """The words of a text and what was counted for them; ``found[n - 1]`` is about the context of n - 1 words.
+
+    ``found[n - 1, i]`` has five numbers: the count of event i's n-gram, the total of its context (0: never seen), and
+    how many n-grams of that context have a count of 1, of 2, of 3 or more.
+    """
+
+    found: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return self.found.shape[1]
+
+    @property
+    def order(self) -> int:
+        """The highest order."""
+        return len(self.found)
+
+
+def look_up(counts: Counts, ids: NDArray[np.int32], *, adjusted: bool, threads: int = 1) -> Events:
+    """Look up every word of a text, ``<s>`` excepted, in adjusted or raw counts.
+
+    Nothing reaches back over ``<s>``. Positions are looked up in the order of their contexts, so that tables on disk
+    are read once from their beginning to their end.
+    """
+    columns = [table.adjusted if adjusted else table.raw for table in counts.tables]
+    words = len(counts[1])
+    bits = scrambling(words)[2]
+    found = np.zeros((counts.order, len(ids), 5), np.int32)
+    unigrams = np.asarray(columns[0][:])
+    found[0, :, 0] = unigrams[ids]
+    found[0, :, 1] = unigrams.sum()
+    found[0, :, 2:] = [np.sum(unigrams == 1), np.sum(unigrams == 2), np.sum(unigrams > 2)]
+    grams = ids
+    for n in range(2, counts.order + 1):
+        grams = _look_up_order(counts[n], columns[n - 1], bits, ids, grams, found[n - 1], threads)
+    return Events(np.ascontiguousarray(found[:, ids != BOS]))
+
+
+def _look_up_order(
+    table: NgramTable,
+    column: Column,
+    bits: int,
+    ids: NDArray[np.int32],
+    shorter: NDArray[np.int32],
+    found: NDArray[np.int32],
+    threads: int,
+) -> NDArray[np.int32]:
+    """Fill in ``found`` for one order; gives the n-gram that ends at each position, or -1.
+
+    ``shorter`` has the (n-1)-grams that end there.
+    """
+    contexts = np.where(ids[1:] == BOS, -1, shorter[:-1])
+    places = np.argsort(contexts, kind="stable")
+    contexts = contexts[places]
+    known = np.searchsorted(contexts, 0)
+    contexts, places = contexts[known:], places[known:] + 1
+    grams = np.full(len(ids), -1, np.int32)
+
+    def run(piece: tuple[int, int]) -> None:
+        own = slice(*np.searchsorted(contexts, piece))
+        at = places[own]
+        if not len(at):
+            return
+        children = table.children[piece[0] : piece[1] + 1]
+        part = slice(int(children[0]), int(children[-1]))
+        own_grams = np.empty(len(at), np.int32)
+        own_found = np.empty((len(at), 5), np.int32)
+        kernels.look_up(
+            piece[0], children, table.words[part], column[part], bits, contexts[own], ids[at], own_grams, own_found
+        )
+        grams[at] = np.where(own_grams < 0, -1, own_grams + part.start)
+        found[at] = own_found
+
+    for _ in overlapped(run, table.pieces(), threads):
+        pass
+    return grams
+
+
+def sample_text(text: EncodedText) -> NDArray[np.int32]:
+    """About a million words of a text, from all over it; the whole text if it has no more.
+
+    Each piece begins with ``<s>``, so what stood before it is not missed.
+    """
+    if len(text.ids) <= _SAMPLE:
+        return text.ids[:]
+    pieces = []
+    for start in range(0, len(text.ids), -(-len(text.ids) // _PIECES)):
+        piece = text.ids[start : start + _SAMPLE // _PIECES]
+        if text.markers:
+            pieces.append(piece[np.cumsum(piece == BOS) > 0])
+        else:
+            pieces += [np.array([BOS], np.int32), piece]
+    return np.concatenate(pieces)

@@ -1,0 +1,103 @@
+"""The class-based model (Brown et al. 1992; method.md 10): n-grams of classes, times P(word | class).
+
+    P(w | h) = P(w | c(w)) P(c(w) | c(h_1) ... c(h_{n-1}))
+
+Classes come from the exchange algorithm. ``<s>`` and ``</s>`` are classes of their own, and so is ``<unk>``, together
+with words that never occur.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre.clustering.exchange import exchange
+from plre.counts.ngrams import Counter
+from plre.ensemble.build import Builder
+from plre.ensemble.recipe import Recipe
+from plre.model.mixture import Mixture, Part, assemble
+from plre.progress import Progress
+from plre.scratch import Growing, Scratch, slices
+from plre.text.encode import EncodedText
+from plre.text.vocabulary import BOS, EOS, SPECIAL, UNK, Vocabulary
+
+_PIECE = 1 << 20
+#: A word that never occurs counts as this much within the class of unknown words.
+_NEVER = 0.5
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes of a vocabulary: their names, the class of each word, and P(word | class)."""
+
+    names: Vocabulary
+    symbols: NDArray[np.int32]
+    shares: NDArray[np.float32]
+
+    def of(self, text: EncodedText, scratch: Scratch) -> EncodedText:
+        """The text, with each word's class in its place."""
+        ids = Growing(scratch, np.int32)
+        for part in slices(len(text.ids), _PIECE):
+            ids.append(self.symbols[text.ids[part]])
+        return EncodedText(ids.finish(), self.names, text.markers, text.sentences, text.unknown)
+
+
+def classes_of(vocab: Vocabulary, found: NDArray[np.int32], counts: NDArray[np.int32]) -> Classes:
+    """Classes as symbols of a model: by falling frequency, each named after its most frequent word.
+
+    ``found`` is what :func:`exchange` gives, ``counts`` how often each word occurs.
+    """
+    found = found.copy()
+    found[UNK] = -1
+    members = np.flatnonzero(found >= 0)
+    used, inverse = np.unique(found[members], return_inverse=True)
+    order = np.argsort(-np.bincount(inverse, weights=counts[members], minlength=len(used)), kind="stable")
+    rank = np.empty(len(used), np.int32)
+    rank[order] = np.arange(len(used), dtype=np.int32)
+    symbols = np.full(len(vocab), UNK, np.int32)
+    symbols[BOS], symbols[EOS] = BOS, EOS
+    symbols[members] = len(SPECIAL) + rank[inverse]
+    first = np.full(len(SPECIAL) + len(used), -1)
+    for w in members[np.argsort(counts[members], kind="stable")]:
+        first[symbols[w]] = w
+    names = Vocabulary.from_words([f"[{vocab.word(int(w))}]" for w in first[len(SPECIAL) :]])
+    weights = np.maximum(counts, _NEVER)
+    shares = weights / np.bincount(symbols, weights=weights, minlength=len(names))[symbols]
+    return Classes(names, symbols, shares.astype(np.float32))
+
+
+class ClassBuilder:
+    """Clusters the words of a text and counts its classes; builds models from that, as ``Builder`` does from words."""
+
+    def __init__(
+        self,
+        text: EncodedText,
+        recipe: Recipe,
+        *,
+        counter: Counter,
+        threads: int,
+        progress: Progress,
+        scratch: Scratch,
+    ) -> None:
+        how: dict[str, Any] = {"threads": threads, "progress": progress, "scratch": scratch}
+        self.vocab = text.vocab
+        self.recipe = recipe
+        bigrams = counter(text, 2, **how)
+        found = exchange(bigrams, recipe.classes, seed=recipe.seed, threads=threads, progress=progress)
+        self.classes = classes_of(text.vocab, found, np.asarray(bigrams[1].raw[:]))
+        del bigrams
+        counts = counter(self.classes.of(text, scratch), recipe.order, **how)
+        #: Classes are few and all are frequent, so that the lowest orders have no singletons to learn discounts from:
+        #: the fallback is nothing to warn about.
+        self._builder = Builder(counts, self.classes.names, recipe, warn=False, **how)
+
+    def build(self, metadata: dict[str, Any], recipe: Recipe | None = None, *, bits: int = 32) -> Mixture:
+        """The model; ``recipe`` may differ from the builder's in its rungs. ``bits`` is what a probability takes."""
+        recipe = recipe or self.recipe
+        model = self._builder.build(metadata, recipe, bits=bits)
+        about = {**recipe.describe(), **metadata, "bits": bits}
+        about["classes"] = len(self.classes.names) - len(SPECIAL)
+        return assemble(self.vocab, [Part(model, 1.0, self.classes.symbols, self.classes.shares)], about)

@@ -1,0 +1,116 @@
+"""Linear mixtures of models, with weights by EM on held-out text (method.md 10)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre._jit import cpu_count, parallel
+from plre.errors import TextError, UsageError
+from plre.model.lm import LanguageModel
+from plre.model.mixture import Mixture, all_words, combine, renumber
+from plre.model.scoring import score_ids
+from plre.progress import Progress
+from plre.text.encode import TextOptions, encode_text
+from plre.text.sources import Errors, Source, sized
+from plre.text.vocabulary import BOS
+
+_STEPS = 1000
+_TOLERANCE = 1e-9
+
+
+def mix(
+    models: Sequence[LanguageModel | str | os.PathLike[str]],
+    *,
+    dev: Source | None = None,
+    weights: Sequence[float] | None = None,
+    skip_markers: bool = False,
+    errors: Errors = "strict",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Mixture:
+    """Mix models (or model files): P(w | h) = sum of weight x P_model(w | h).
+
+    dev      held-out text on which the weights are found. It should be text that no model was trained or fitted on
+    weights  the weights themselves, one for each model, instead of ``dev``; they are scaled to sum to one
+
+    Models may have different words: a word that one does not know has a share of its ``<unk>``.
+    """
+    progress = progress or Progress()
+    if (dev is None) == (weights is None):
+        raise UsageError("give held-out text to find the weights on (dev), or the weights; not both")
+    if len(models) < 2:
+        raise UsageError("a mixture needs two models or more")
+    chosen = None if weights is None else _checked(weights, len(models))
+    if dev is not None:
+        dev, _ = sized(dev)  # a missing file is better noticed now than after the models were opened
+    opened = [model if isinstance(model, LanguageModel) else LanguageModel.load(model) for model in models]
+    names = [str(model.metadata["method"]) for model in opened]
+    about: dict[str, Any] = {"method": "+".join(names)}
+    if chosen is None and dev is not None:
+        probs = _scored(opened, dev, TextOptions(opened[0].markers, skip_markers, errors), threads, progress)
+        with progress.stage("finding weights"):
+            found = best_weights(probs)
+        chosen = found.tolist()
+        about["dev_perplexity"] = float(np.exp(-np.log(found @ probs).mean()))
+        shown = ", ".join(f"{name} {weight:.3f}" for name, weight in zip(names, chosen, strict=True))
+        progress.note(f"weights {shown}: dev perplexity {about['dev_perplexity']:.2f}")
+    assert chosen is not None
+    return combine(opened, chosen, {**about, "weights": chosen})
+
+
+def _scored(
+    models: list[LanguageModel], dev: Source, options: TextOptions, threads: int | None, progress: Progress
+) -> NDArray[np.float64]:
+    """The probability of each event of a text (a column) under each model (a row)."""
+    vocab = all_words([model.vocab for model in models])
+    threads = threads or cpu_count()
+    text = encode_text(dev, vocab=vocab, options=options, threads=threads, progress=progress)
+    ids = np.asarray(text.ids[:])
+
+    def score(model: LanguageModel) -> NDArray[np.float64]:
+        known = renumber(vocab, model.vocab)
+        probs = score_ids(model, ids if known is None else known.ids[ids]).probs
+        return (probs if known is None else probs * known.shares[ids])[ids != BOS]
+
+    with progress.stage("scoring dev text"):
+        probs = np.array(parallel(score, models, threads))
+    possible = probs.any(axis=0)
+    if not possible.any():
+        raise TextError("no model gives the dev text any probability; there is nothing to find weights on")
+    return probs[:, possible]
+
+
+def best_weights(probs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weights under which a mixture gives held-out events the highest probability, by EM.
+
+    ``probs`` has a row for each model and a column for each event. The likelihood has one maximum, and EM never leaves
+    the weights' range.
+
+    >>> best_weights(np.array([[0.5, 0.5, 0.1], [0.1, 0.1, 0.9]])).round(2).tolist()
+    [0.67, 0.33]
+    """
+    weights = np.full(len(probs), 1 / len(probs))
+    likelihood = -np.inf
+    for _ in range(_STEPS):
+        joint = weights[:, None] * probs
+        total = joint.sum(axis=0)
+        reached = float(np.log(total).mean())
+        weights = (joint / total).mean(axis=1)
+        if reached - likelihood < _TOLERANCE:
+            break
+        likelihood = reached
+    return weights / weights.sum()
+
+
+def _checked(weights: Sequence[float], number: int) -> list[float]:
+    if len(weights) != number:
+        raise UsageError(f"there are {number} models but {len(weights)} weights; give one for each")
+    if not all(0 <= weight < np.inf for weight in weights) or not sum(weights) > 0:
+        raise UsageError("weights must be numbers from 0 up, not all of them 0")
+    total = sum(weights)
+    return [weight / total for weight in weights]

@@ -1,0 +1,131 @@
+"""A block of positions, by a model of n-grams or by a mixture of several.
+
+A mixture's part is a model of n-grams over symbols of its own: words, or classes of words. With s(w) the symbol of a
+word and u(w) its share of the symbol's probability,
+
+    P(w | h) = sum over parts of  weight * u(w) * P_part(s(w) | s(h))
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plre._jit import kernel
+from plre.model._bytes import entry
+from plre.model._finding import find_grams
+from plre.model._probabilities import combine, spread_ngrams
+from plre.model.layout import (
+    BYTES,
+    FIRST_PART,
+    ORDER,
+    PART_WIDTH,
+    PARTS,
+    ROWS,
+    SHARES,
+    START,
+    SYMBOLS,
+    VOCABULARY,
+    WEIGHT,
+)
+
+
+@kernel
+def part_entry(mem, k, name):
+    """An entry of a mixture's directory about part ``k``."""
+    return entry(mem, 1, FIRST_PART + k * PART_WIDTH + name)
+
+
+@kernel
+def part_of(mem, k):
+    """A part: a whole model of n-grams."""
+    start = part_entry(mem, k, START)
+    return mem[start : start + part_entry(mem, k, BYTES)]
+
+
+@kernel
+def rows(mem):
+    """How many orders are looked at for a position, those of all parts together."""
+    order = entry(mem, 1, ORDER)
+    return order if order > 0 else entry(mem, 1, ROWS)
+
+
+@kernel
+def translate(mem, k, ids, symbols):
+    """The symbols that words have in part ``k``."""
+    place = part_entry(mem, k, SYMBOLS)
+    table = mem[max(place, 0) : max(place, 0) + 4 * entry(mem, 1, VOCABULARY)].view(np.int32)
+    for i in range(len(symbols)):
+        symbols[i] = table[ids[i]] if place >= 0 else ids[i]
+
+
+@kernel
+def shares_of(mem, k):
+    """The weight of part ``k``, and the share of each word in its symbol (none: 1)."""
+    at = 8 * (FIRST_PART + k * PART_WIDTH + WEIGHT)
+    place = part_entry(mem, k, SHARES)
+    size = 4 * entry(mem, 1, VOCABULARY) if place >= 0 else 0
+    return mem[at : at + 8].view(np.float64)[0], mem[max(place, 0) : max(place, 0) + size].view(np.float32)
+
+
+@kernel
+def score_block(mem, ids, grams, work, first, last, probs, matched):
+    """The probability of positions ``first`` to ``last``, and the longest n-gram found there.
+
+    ``grams`` has a row for each order of each part; position ``first - 1`` is known.
+    """
+    if entry(mem, 1, ORDER) > 0:
+        find_grams(mem, ids, grams, work, first, last)
+        combine(mem, ids, grams, work, first, last, probs, matched)
+        return
+    symbols = np.empty(last, np.int32)
+    own = np.empty(last, np.float64)
+    own_matched = np.empty(last, np.int8)
+    for i in range(first, last):
+        probs[i] = 0.0
+        matched[i] = 0
+    row = 0
+    for k in range(entry(mem, 1, PARTS)):
+        part = part_of(mem, k)
+        found = grams[row : row + entry(part, 1, ORDER)]
+        translate(mem, k, ids, symbols)
+        find_grams(part, symbols, found, work, first, last)
+        combine(part, symbols, found, work, first, last, own, own_matched)
+        weight, shares = shares_of(mem, k)
+        for i in range(first, last):
+            probs[i] += own[i] * (weight * shares[ids[i]] if len(shares) > 0 else weight)
+            matched[i] = max(matched[i], own_matched[i])
+        row += len(found)
+
+
+@kernel
+def spread(mem, ids, probs):
+    """P(w | context) for all words at once, the context being ``ids``."""
+    if entry(mem, 1, ORDER) > 0:
+        spread_ngrams(mem, ids, probs)
+        return
+    probs[:] = 0.0
+    symbols = np.empty(len(ids), np.int32)
+    words = np.arange(len(probs)).astype(np.int32)
+    own_symbol = np.empty(len(probs), np.int32)
+    for k in range(entry(mem, 1, PARTS)):
+        part = part_of(mem, k)
+        own = np.empty(entry(part, 1, VOCABULARY), np.float64)
+        translate(mem, k, ids, symbols)
+        spread_ngrams(part, symbols, own)
+        translate(mem, k, words, own_symbol)
+        weight, shares = shares_of(mem, k)
+        for w in range(len(probs)):
+            probs[w] += own[own_symbol[w]] * (weight * shares[w] if len(shares) > 0 else weight)
+
+
+@kernel
+def begin(mem, ids, grams, w):
+    """Let position 0 be ``<s>`` or ``</s>``, which are their own symbols everywhere, with nothing before it."""
+    ids[0] = w
+    grams[:, 0] = -1
+    grams[0, 0] = w
+    if entry(mem, 1, ORDER) == 0:
+        row = 0
+        for k in range(entry(mem, 1, PARTS)):
+            grams[row, 0] = w
+            row += entry(part_of(mem, k), 1, ORDER)

@@ -1,0 +1,210 @@
+"""Models put together: a weighted sum of models of n-grams, each over words or over classes of words.
+
+    P(w | h) = sum over parts of  weight * share(w) * P_part(symbol(w) | symbols of h)
+
+A class-based model is the case of one part: its n-grams are of classes, a word's symbol is its class, and its share is
+P(word | class). Words that a part does not know are its ``<unk>`` and share that one's probability.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre.errors import UsageError
+from plre.model import file, layout, parts
+from plre.model.lm import LanguageModel, digest
+from plre.model.ngrams import NgramModel
+from plre.model.parts import MixtureLayout, PartLayout
+from plre.model.state import State
+from plre.text.vocabulary import UNK, Vocabulary
+
+
+@dataclass(frozen=True)
+class Part:
+    """A model of n-grams within a mixture; without ``symbols`` its words are the mixture's."""
+
+    model: NgramModel
+    weight: float
+    symbols: NDArray[np.int32] | None = None
+    shares: NDArray[np.float32] | None = None
+
+
+class Mixture(LanguageModel):
+    """A weighted sum of models; :func:`assemble` makes one from its parts, :func:`combine` from other models."""
+
+    @staticmethod
+    def check(name: str, metadata: Mapping[str, Any], tensors: file.Tensors) -> None:
+        """Refuse a file whose tensors do not fit together. Looks only at shapes and ends, so it takes no time."""
+        try:
+            for about in metadata["parts"]:
+                layout.check_metadata(about)
+        except (ValueError, KeyError, TypeError) as error:
+            layout.refuse(name, error)
+        parts.check(name, tensors, [about["order"] for about in metadata["parts"]])
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The models that are mixed."""
+        found = MixtureLayout.of(self.tensors)
+        directory = found.directory()
+        made = []
+        for k, (part, about) in enumerate(zip(found.parts, self.metadata["parts"], strict=True), 1):
+            start, size = directory[layout.FIRST_PART + (k - 1) * layout.PART_WIDTH :][: layout.BYTES + 1]
+            model = NgramModel(about, parts.part_tensors(self.tensors, k), self.memory[start : start + size])
+            symbols, shares = self.tensors.get(f"part{k}.symbols"), self.tensors.get(f"part{k}.shares")
+            made.append(Part(model, part.weight, symbols, shares))
+        return tuple(made)
+
+    # --- states ------------------------------------------------------------------------------------------------------
+
+    def begin_state(self) -> tuple[int, ...]:
+        """The state at the start of a sentence."""
+        return tuple(part.model.begin_state() for part in self.parts)
+
+    def null_state(self) -> tuple[int, ...]:
+        """The state that knows nothing of what came before."""
+        return (0,) * len(self.parts)
+
+    def advance(self, state: State, word: str) -> tuple[float, State]:
+        """log10 P(word | state), and the state after the word."""
+        w = self._ids[word]
+        if not isinstance(state, tuple) or len(state) != len(self.parts):
+            raise UsageError(f"{state!r} is not a state of this model")
+        total = 0.0
+        after = []
+        for part, own in zip(self.parts, state, strict=True):
+            logprob, own_after = part.model.step(own, w if part.symbols is None else int(part.symbols[w]))
+            total += part.weight * (1.0 if part.shares is None else float(part.shares[w])) * 10**logprob
+            after.append(own_after)
+        return math.log10(total) if total > 0 else -math.inf, tuple(after)
+
+    def context(self, state: State) -> list[str]:
+        """What a state stands for, oldest first: the longest memory of any part, in its words or classes."""
+        if not isinstance(state, tuple) or len(state) != len(self.parts):
+            raise UsageError(f"{state!r} is not a state of this model")
+        contexts = [part.model.context(own) for part, own in zip(self.parts, state, strict=True)]
+        return max(contexts, key=len)
+
+    # --- what is inside ----------------------------------------------------------------------------------------------
+
+    def neighbours(self, word: str, k: int = 10) -> list[tuple[str, float]]:
+        """Words used like ``word``, as the first part with a low rank bigram of words sees it."""
+        for part in self.parts:
+            if part.symbols is None and "order2.rank" in part.model.tensors:
+                return part.model.neighbours(word, k)
+        raise UsageError("neighbours are found by a low rank bigram, which no part of this model has")
+
+    def ngrams(self, n: int) -> Iterator[tuple[tuple[str, ...], float]]:
+        """Not for mixtures: each part has n-grams of its own (``lm.parts[k].model.ngrams(n)``)."""
+        raise UsageError(
+            "a mixture has no n-grams of its own; ask a part of it, for example lm.parts[0].model.ngrams(2)"
+        )
+
+    def info(self) -> dict[str, Any]:
+        """What the model is, how it was made, and how many bytes each part takes."""
+        sizes: dict[str, int] = {}
+        for name, tensor in self.tensors.items():
+            section = name.partition(".")[0]
+            sizes[section] = sizes.get(section, 0) + tensor.nbytes
+        orders = [part.model.layout.sizes for part in self.parts]
+        return {
+            **self.metadata,
+            "path": self.path,
+            "vocabulary": len(self.vocab),
+            "ngrams": [sum(sizes[n] for sizes in orders if n < len(sizes)) for n in range(self.order)],
+            "parts": [{**part.model.info(), "weight": part.weight} for part in self.parts],
+            "bytes": {section: sizes[section] for section in sorted(sizes)},
+        }
+
+
+def assemble(vocab: Vocabulary, made: Sequence[Part], metadata: Mapping[str, Any]) -> Mixture:
+    """A mixture over these words of these parts, whose bytes are copied into one piece of memory."""
+    layouts = tuple(PartLayout(part.model.layout, part.weight, part.symbols is not None) for part in made)
+    where = MixtureLayout(len(vocab), len(vocab.slots), len(vocab.arena), layouts)
+    shapes = where.shapes()
+    data = np.zeros(file.data_size(shapes), np.uint8)
+    tensors = file.views(shapes, data)
+    tensors["directory"][:] = where.directory()
+    tensors["vocab.bytes"][: len(vocab.arena)] = vocab.arena
+    tensors["vocab.starts"][:] = vocab.starts
+    tensors["vocab.slots"][:] = vocab.slots
+    for k, part in enumerate(made, 1):
+        if part.symbols is not None and part.shares is not None:
+            tensors[f"part{k}.symbols"][:] = part.symbols
+            tensors[f"part{k}.shares"][:] = part.shares
+        for name, tensor in part.model.tensors.items():
+            tensors[f"part{k}.{name}"][:] = tensor
+    about = {
+        "format": layout.FORMAT,
+        "order": max(part.model.order for part in made),
+        "markers": made[0].model.markers,
+        **metadata,
+        "parts": [dict(part.model.metadata) for part in made],
+        "digest": digest(data),
+    }
+    return Mixture(about, tensors, data)
+
+
+def combine(models: Sequence[LanguageModel], weights: Sequence[float], metadata: Mapping[str, Any]) -> Mixture:
+    """A mixture of models. If their words differ it has all of them.
+
+    A word that a model does not know has a share of its ``<unk>``: that is divided evenly among all such words and
+    ``<unk>`` itself, so that every model still sums to one.
+    """
+    if len({model.markers for model in models}) > 1:
+        raise UsageError("models with and without sentence markers cannot be mixed: they predict different things")
+    vocab = all_words([model.vocab for model in models])
+    made = []
+    for model, weight in zip(models, weights, strict=True):
+        known = renumber(vocab, model.vocab)
+        for part in parts_of(model):
+            symbols, shares = part.symbols, part.shares
+            if known is not None:
+                symbols = known.ids if symbols is None else symbols[known.ids]
+                shares = known.shares if shares is None else shares[known.ids] * known.shares
+            made.append(Part(part.model, weight * part.weight, symbols, shares))
+    return assemble(vocab, made, metadata)
+
+
+def parts_of(model: LanguageModel) -> tuple[Part, ...]:
+    """The parts of a mixture; a model of n-grams is its own only part."""
+    if isinstance(model, Mixture):
+        return model.parts
+    if isinstance(model, NgramModel):
+        return (Part(model, 1.0),)
+    raise UsageError(f"only models of plre can be mixed, not {type(model).__name__}")
+
+
+def all_words(vocabs: Sequence[Vocabulary]) -> Vocabulary:
+    """The words of the first, then what the others have besides."""
+    if all(_same(vocabs[0], vocab) for vocab in vocabs):
+        return vocabs[0]
+    return Vocabulary.from_words([word for vocab in vocabs for word in vocab])
+
+
+@dataclass(frozen=True)
+class Renumbering:
+    """For each word of one vocabulary its id in another, and its share of that word's probability."""
+
+    ids: NDArray[np.int32]
+    shares: NDArray[np.float32]
+
+
+def renumber(vocab: Vocabulary, own: Vocabulary) -> Renumbering | None:
+    """What the words of ``vocab`` are in a model's ``own``; None if both have the same."""
+    if _same(vocab, own):
+        return None
+    ids = np.array([own[word] for word in vocab], np.int32)
+    unknown = ids == UNK
+    return Renumbering(ids, np.where(unknown, 1.0 / unknown.sum(), 1.0).astype(np.float32))
+
+
+def _same(one: Vocabulary, other: Vocabulary) -> bool:
+    return np.array_equal(one.starts, other.starts) and np.array_equal(one.arena, other.arena)
