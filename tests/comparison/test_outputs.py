@@ -143,6 +143,15 @@ def test_failures_and_warnings_are_said_in_words(comparison: Comparison) -> None
     assert "independent of each other" in page
 
 
+def test_a_narrow_terminal_gets_fewer_columns(comparison: Comparison) -> None:
+    from plre.cli.watch import fitting
+
+    table = main_tables(comparison)[1]
+    assert fitting(table, 120) == len(table.headings)
+    assert 3 < fitting(table, 80) < len(table.headings)
+    assert fitting(table, 10) == 3
+
+
 def test_a_single_order_needs_no_summary() -> None:
     assert [table.label for table in main_tables(example((3,)))] == ["order3", "costs"]
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Of tables that go to a file or a pipe.
 _WIDTH = 120
+#: Between two columns.
+_GAP = 3
 
 
 def told(job: Job, outcome: Outcome) -> str:
@@ -60,7 +62,8 @@ class BarWatcher(PlainWatcher):
 
     def plan(self, jobs: int, done: int) -> None:
         """Draw the bar."""
-        self._all = self._bars.add_task("all jobs", total=jobs, completed=done, stage="")
+        self._left = jobs - done
+        self._all = self._bars.add_task("all jobs", total=jobs, completed=done, stage=f"{self._left} left")
 
     def began(self, job: Job) -> None:
         """Add a line."""
@@ -75,8 +78,10 @@ class BarWatcher(PlainWatcher):
         if job in self._running:
             self._bars.remove_task(self._running.pop(job))
         self._bars.console.print(told(job, outcome), markup=False, highlight=False)
+        with self._lock:
+            self._left -= 1
         if self._all is not None:
-            self._bars.advance(self._all)
+            self._bars.update(self._all, advance=1, stage=f"{self._left} left")
 
 
 @contextlib.contextmanager
@@ -93,7 +98,6 @@ def make_watcher(quiet: bool) -> Iterator[Watcher]:
         columns = (
             rich.TextColumn("{task.description}", markup=False),
             rich.BarColumn(bar_width=20),
-            rich.MofNCompleteColumn(),
             rich.TimeElapsedColumn(),
             rich.TextColumn("{task.fields[stage]}", markup=False),
         )
@@ -102,19 +106,29 @@ def make_watcher(quiet: bool) -> Iterator[Watcher]:
 
 
 def print_table(table: Table) -> None:
-    """A table on standard output; the best of each kind is bold."""
+    """A table on standard output, without the last columns where these do not fit; the best of each kind is bold."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    shown = RichTable(title=table.title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for column, heading in enumerate(table.headings):
-        number = column >= table.names
-        shown.add_column(heading, justify="right" if number else "left", no_wrap=number)
-    for row in table.rows:
-        shown.add_row(*(Text(cell.text, style="bold" if cell.best else "") for cell in row))
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
+    shown = RichTable(title=table.title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    columns = fitting(table, console.width)
+    for column, heading in enumerate(table.headings[:columns]):
+        shown.add_column(heading, justify="left" if column < table.names else "right", no_wrap=True)
+    for row in table.rows:
+        shown.add_row(*(Text(cell.text, style="bold" if cell.best else "") for cell in row[:columns]))
     console.print(shown)
     for note in table.notes:
         console.print(note, markup=False)
+
+
+def fitting(table: Table, width: int) -> int:
+    """How many columns of a table fit into so many letters; two of numbers are shown in any case."""
+    lines = [table.headings, *([cell.text for cell in row] for row in table.rows)]
+    widths = [max(map(len, column)) + _GAP for column in zip(*lines, strict=True)]
+    columns = len(widths)
+    while columns > table.names + 2 and sum(widths[:columns]) > width:
+        columns -= 1
+    return columns

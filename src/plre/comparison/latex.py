@@ -24,6 +24,9 @@ _ESCAPES = {
     "–": "--",
 }
 
+#: So that tables with few and with many columns fit on the narrow page of a plain article.
+_SIZE, _SMALLER, _MANY = "footnotesize", "scriptsize", 7
+
 
 def render_latex(comparison: Comparison) -> str:
     """``tables.tex``."""
@@ -38,7 +41,7 @@ def render_latex(comparison: Comparison) -> str:
 
 def latex_table(table: Table) -> str:
     """One floating table with its caption and label; the best of each kind is bold."""
-    columns = "l" * table.names + "r" * (len(table.headings) - table.names)
+    columns = "@{}" + "l" * table.names + "r" * (len(table.headings) - table.names) + "@{}"
     body = []
     for number, row in enumerate(table.rows):
         if number in table.groups:
@@ -51,7 +54,7 @@ def latex_table(table: Table) -> str:
             r"\centering",
             rf"\caption{{{caption}.}}",
             rf"\label{{tab:{table.label}}}",
-            r"\footnotesize\setlength{\tabcolsep}{3pt}",
+            rf"\{_SIZE if len(table.headings) < _MANY else _SMALLER}\setlength{{\tabcolsep}}{{3pt}}",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
             " & ".join(map(latex_escape, table.headings)) + r" \\",

@@ -36,10 +36,11 @@ def _described(row: Row) -> str:
 def method_notes(comparison: Comparison) -> list[str]:
     """How numbers came about."""
     settings = comparison.settings
+    vocabulary = numbers.count(comparison.facts()["vocabulary"])
+    least = f"{settings.min_count} time" + ("s" if settings.min_count > 1 else "")
     notes = [
-        "Perplexity counts all words and </s>; an unknown word is predicted as <unk>. "
-        f"The vocabulary, the same for all methods, has the words seen at least {settings.min_count} "
-        f"time{'s' if settings.min_count > 1 else ''} in the training text: {numbers.count(_vocabulary(comparison))} "
+        "Perplexity counts all words and </s>; an unknown word is predicted as <unk>. The vocabulary, the same for all "
+        f"methods, has the words seen at least {least} in the training text: {vocabulary} "
         "with <unk>, <s> and </s>. Every method that can use the dev text was given it; none has seen the test text.",
         f"gain: how much lower the test perplexity is than that of {_REFERENCE_NAME} of the same order, in percent of "
         "that.",
@@ -64,10 +65,6 @@ def method_notes(comparison: Comparison) -> list[str]:
             "power 0.5 and the rank shown, instead of the rank chosen on dev."
         )
     return notes
-
-
-def _vocabulary(comparison: Comparison) -> int:
-    return next(row.result["vocabulary"] for row in comparison.finished() if row.result)
 
 
 def _start(comparison: Comparison) -> float | None:

@@ -93,6 +93,11 @@ class Comparison:
         """All rows that have a result; the rows of ranks too."""
         return (row for row in (*self.rows, *self.ranks) if row.result)
 
+    def facts(self) -> Result:
+        """A result that knows about the texts: mixtures do not know what their parts were trained on."""
+        results = [row.result for row in self.finished() if row.result]
+        return next((result for result in results if result["train"]["tokens"]), results[0])
+
     def failed(self) -> list[Row]:
         """All rows that have none."""
         return [row for row in (*self.rows, *self.ranks) if not row.result]

@@ -138,13 +138,12 @@ def _shower(name: str, show: Callable[[float | None], str]) -> Callable[[Row], s
 
 def texts_table(comparison: Comparison) -> Table:
     """The three texts: how long they are, and how much of them is not in the vocabulary."""
-    result = next(row.result for row in comparison.finished() if row.result)
+    facts = comparison.facts()
     rows = []
     for name, text in comparison.texts.named().items():
-        about = result[name]
-        words = about["words"] if name != "train" else about["tokens"] - about["sentences"]
-        oov = numbers.share(about["oov"], words) if name != "train" else numbers.NOTHING
-        cells = [name, text.given, numbers.count(about["sentences"]), numbers.count(words), oov]
+        about = facts[name]
+        oov = numbers.share(about["oov"], about["words"]) if name != "train" else numbers.NOTHING
+        cells = [name, text.given, numbers.count(about["sentences"]), numbers.count(about["words"]), oov]
         rows.append([Cell(cell) for cell in cells])
     headings = ["text", "file", "sentences", "words", "unknown words"]
     return Table("texts", "The texts", headings, rows, 2)

@@ -45,11 +45,11 @@ def render_page(comparison: Comparison) -> str:
 def _header(comparison: Comparison) -> str:
     """What was compared, and the outcome."""
     settings = comparison.settings
-    result = next(row.result for row in comparison.finished() if row.result)
+    known = comparison.facts()
     facts = {
-        "trained on": f"{numbers.count(result['train']['tokens'] - result['train']['sentences'])} words",
-        "tested on": f"{numbers.count(result['test']['words'])} words",
-        "vocabulary": f"{numbers.count(result['vocabulary'])} words",
+        "trained on": f"{numbers.count(known['train']['words'])} words",
+        "tested on": f"{numbers.count(known['test']['words'])} words",
+        "vocabulary": f"{numbers.count(known['vocabulary'])} words",
         "methods": str(len(settings.methods)),
         "orders": ", ".join(map(str, settings.orders)),
         "plre": comparison.version,

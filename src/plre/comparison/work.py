@@ -27,7 +27,7 @@ from plre.errors import PlreError
 from plre.evaluation.report import evaluate
 from plre.model.lm import LanguageModel
 from plre.progress import Advance, Progress
-from plre.text.sources import read_blocks
+from plre.text.sources import Source, read_blocks
 from plre.training import train
 
 #: Sentences on which the kernels are loaded, or compiled, before the clock starts.
@@ -64,18 +64,12 @@ def perform(task: Task, progress: Progress, checkpoint: Callable[[], None] = lam
     train_text, dev, test = ([Path(path) for path in paths] for paths in (task.train, task.dev, task.test))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if task.parts:
-            start = time.perf_counter()
-            before = peak_memory()
-            lm = mixture(task.parts, dev)
-        else:
-            with progress.stage("loading kernels"):
-                _warm_up(task)
-            checkpoint()
-            caught.clear()
-            start = time.perf_counter()
-            before = peak_memory()
-            lm = _train(task, train_text, dev, progress)
+        with progress.stage("loading kernels"):
+            _warm_up(task)
+        checkpoint()
+        caught.clear()
+        before, start = peak_memory(), time.perf_counter()
+        lm = make_model(task, train_text, dev, progress)
         with progress.stage("writing"):
             lm.save(task.model)
         seconds = time.perf_counter() - start
@@ -97,7 +91,7 @@ def perform(task: Task, progress: Progress, checkpoint: Callable[[], None] = lam
         "model_bytes": os.path.getsize(task.model),
         "tokens_per_second": reports["test"].tokens / fastest,
         "vocabulary": len(lm.vocab),
-        "train": {name: lm.metadata.get(name) for name in ("tokens", "sentences")},
+        "train": _trained_on(lm),
         "rungs": lm.metadata.get("rungs", {}),
         "signature": reports["test"].signature,
         "warnings": sorted({str(warning.message) for warning in caught}),
@@ -105,13 +99,17 @@ def perform(task: Task, progress: Progress, checkpoint: Callable[[], None] = lam
     }
 
 
-def mixture(parts: list[str], dev: list[Path]) -> LanguageModel:
-    """A linear mixture of saved models, its weights fitted on the dev text."""
-    mixed: LanguageModel = plre.mix([LanguageModel.load(part) for part in parts], dev=dev)
-    return mixed
+def _trained_on(lm: LanguageModel) -> dict[str, int | None]:
+    """How long the training text is; a mixture does not know."""
+    tokens, sentences = lm.metadata.get("tokens"), lm.metadata.get("sentences")
+    words = None if tokens is None or sentences is None else tokens - sentences
+    return {"tokens": tokens, "words": words, "sentences": sentences}
 
 
-def _train(task: Task, text: Any, dev: Any, progress: Progress) -> LanguageModel:
+def make_model(task: Task, text: Source, dev: Source, progress: Progress) -> LanguageModel:
+    """Train it; or mix the saved models, with weights fitted on the dev text."""
+    if task.parts:
+        return plre.mix(task.parts, dev=dev, threads=task.threads, progress=progress)
     return train(
         text,
         order=task.order,
@@ -125,10 +123,10 @@ def _train(task: Task, text: Any, dev: Any, progress: Progress) -> LanguageModel
 
 
 def _warm_up(task: Task) -> None:
-    """Train on a few sentences for nothing; if these are too few for the method, the real run will do."""
+    """Do it with a few sentences for nothing; if these are too few for the method, the real run will do."""
     text, dev = (_first_lines(paths) for paths in (task.train, task.dev))
     with contextlib.suppress(PlreError):
-        lm = _train(task, text, dev, Progress())
+        lm = make_model(task, text, dev, Progress())
         evaluate(lm, dev)
         lm.score_lines(dev)
 
