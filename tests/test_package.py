@@ -35,6 +35,7 @@ PARTS = [
     ("ensemble",),
     ("training",),
     ("evaluation",),
+    ("neural",),
     ("demo",),
     ("cli",),
 ]
