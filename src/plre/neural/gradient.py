@@ -7,6 +7,7 @@ into one place.
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,7 +21,7 @@ class Gradient:
         self.network = network
         self.of = {name: torch.zeros_like(weights) for name, weights in network.weights.items()}
 
-    def compute(self, events: Tensor, dropout: float, random: torch.Generator) -> float:
+    def compute(self, events: Tensor, dropout: float, random: np.random.Generator) -> float:
         """Set this to the gradient of events (rows of words, the last to be predicted); gives the sum of log P.
 
         Features of the context and of the prediction drop out at random, and those that stay count for more.
@@ -54,7 +55,9 @@ class Gradient:
         return total
 
 
-def _kept(shape: tuple[int, int], dropout: float, random: torch.Generator) -> Tensor:
+def _kept(shape: tuple[int, int], dropout: float, random: np.random.Generator) -> Tensor:
     """0 for what drops out; what stays is raised so that the expected sum is the same."""
-    keep = 1 - dropout
-    return torch.empty(shape).bernoulli_(keep, generator=random).div_(keep) if dropout else torch.ones(shape)
+    if not dropout:
+        return torch.ones(shape)
+    kept = random.random(shape, np.float32) >= dropout
+    return torch.from_numpy(kept).to(torch.float32).div_(1 - dropout)

@@ -164,5 +164,6 @@ def train(
     trainer = Trainer(lm.network, settings)
     saved = Checkpoint(checkpoint, trainer, about) if checkpoint is not None else None
     trainer.run(lm.rows(encoded), held_out, threads, progress, saved.write if saved else lambda: None)
-    about["perplexities"] = trainer.course.perplexities
+    course = trainer.course
+    about |= {"perplexities": course.perplexities, "converged": course.converged, "processor_seconds": course.seconds}
     return lm

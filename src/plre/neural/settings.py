@@ -15,17 +15,17 @@ class Settings:
     #: How many words before the predicted one are seen.
     context: int = 5
     #: Features of a word.
-    dimensions: int = 200
+    dimensions: int = 100
     #: Whether a word is represented by the same features where it is seen and where it is predicted.
     shared: bool = True
     #: How many of the most frequent words are predicted at once; 0: all (see ``bands.py``).
-    head: int = 1000
+    head: int = 500
     #: The share of features that is left out at random while training.
     dropout: float = 0.2
     #: Adam's step.
-    rate: float = 0.002
+    rate: float = 0.005
     #: Words whose gradients make one step.
-    batch: int = 1024
+    batch: int = 2048
     #: At most so many times through the text.
     epochs: int = 30
     seed: int = 0
