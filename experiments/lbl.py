@@ -1,8 +1,8 @@
 """The paper's comparison with the log-bilinear model: `python -m experiments.lbl`.
 
 Sentence ends are removed and the text is one stream, as in the paper. All models have the same vocabulary and predict
-the same words. What is finished is kept in results/lbl.json and not done again until it is removed from there; a training
-that was stopped goes on after its last whole epoch.
+the same words. What is finished is kept in results/lbl.json and not done again until it is removed from there; a
+training that was stopped goes on after its last whole epoch.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ import plre
 import plre.neural
 from benchmarks.common import CORPORA, WORK, machine, part, table
 from plre.cli.console import PlainProgress, say
+from plre.neural.settings import Settings
 
 STORE = Path(__file__).parent / "results" / "lbl.json"
 ORDER = 4
-#: What is counted n-grams, by the names of the paper.
-COUNTED: dict[str, dict[str, Any]] = {
+#: Models of counted n-grams, by the names of the paper.
+COUNTED: dict[str, Any] = {
     f"int-KN({ORDER})": {"method": "kn"},
     f"int-MKN({ORDER})": {"method": "mkn"},
     f"PLRE({ORDER})": {"method": "plre", "preset": "paper"},
@@ -34,10 +35,16 @@ Row = dict[str, Any]
 def counted(corpus: str, name: str, threads: int) -> Row:
     """An n-gram model of order 4; PLRE's ranks are chosen on the dev text."""
     options = COUNTED[name]
-    dev = {"dev": part(corpus, "valid")} if options["method"] == "plre" else {}
+    dev = part(corpus, "valid") if options["method"] == "plre" else None
     start = time.process_time()
     lm = plre.train(
-        part(corpus, "train"), order=ORDER, min_count=CORPORA[corpus], markers=False, threads=threads, **options, **dev
+        part(corpus, "train"),
+        order=ORDER,
+        dev=dev,
+        min_count=CORPORA[corpus],
+        markers=False,
+        threads=threads,
+        **options,
     )
     seconds = time.process_time() - start
     report = plre.evaluate(lm, part(corpus, "test"))
@@ -50,19 +57,18 @@ def counted(corpus: str, name: str, threads: int) -> Row:
     }
 
 
-def log_bilinear(corpus: str, context: int, threads: int, epochs: int | None) -> Row:
+def log_bilinear(corpus: str, context: int, threads: int, epochs: int) -> Row:
     """A log-bilinear model, trained until the dev text gets no better (or for so many epochs)."""
     WORK.mkdir(parents=True, exist_ok=True)
-    limit = {} if epochs is None else {"epochs": epochs}
     lm = plre.neural.train(
         part(corpus, "train"),
         context=context,
         dev=part(corpus, "valid"),
         min_count=CORPORA[corpus],
+        epochs=epochs,
         threads=threads,
         checkpoint=WORK / f"lbl.{corpus}.{context}.safetensors",
         progress=PlainProgress(),
-        **limit,
     )
     scores = lm.score_words(part(corpus, "test"), threads=threads)
     course = lm.metadata["perplexities"]
@@ -102,7 +108,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.lbl", description=__doc__)
     parser.add_argument("--corpus", choices=list(CORPORA), default="wikitext2")
     parser.add_argument("--contexts", default="5,10", help="words that the log-bilinear models see (5,10); '' for none")
-    parser.add_argument("--epochs", type=int, help="stop the log-bilinear models after so many")
+    parser.add_argument("--epochs", type=int, default=Settings.epochs, help="stop after so many even if not converged")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     runs: dict[str, Callable[[], Row]] = {}
