@@ -98,7 +98,7 @@ class Trainer:
             group["lr"] = self.course.rate
         total = 0.0
         with progress.stage(f"epoch {epoch}", len(events), "words") as advance, one_thread_each():
-            for batch in torch.from_numpy(shuffle.permutation(len(events))).split(self.settings.batch):
+            for batch in torch.split(torch.from_numpy(shuffle.permutation(len(events))), self.settings.batch):
                 total += self._step(events[batch], dropouts, threads)
                 advance(len(batch))
         return math.exp(-total / len(events))
@@ -125,7 +125,7 @@ def _copy(source: dict[str, Tensor], target: dict[str, Tensor]) -> None:
 
 def score(network: Network, ids: Tensor, context: int, threads: int) -> Tensor:
     """Natural log P of every word of a text."""
-    pieces = windows(ids, context, network.bands.nothing).split(_SCORED_AT_ONCE)
+    pieces = torch.split(windows(ids, context, network.bands.nothing), _SCORED_AT_ONCE)
 
     def run(events: Tensor) -> Tensor:
         return network.log_probs(events).double()

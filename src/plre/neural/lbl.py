@@ -96,7 +96,7 @@ class LogBilinear:
 
     def distribution(self, context: str | Sequence[str] = ()) -> NDArray[np.float64]:
         """P(w | context) for the whole vocabulary, by word id; sums to one. Sentence markers have probability 0."""
-        words = context.split() if isinstance(context, str) else context
+        words = [word.decode() for word in context.encode().split()] if isinstance(context, str) else context
         n = self.settings.context
         rows = [self._rows[self.vocab[word]] for word in words[-n:]]
         padded = [self.network.bands.nothing] * (n - len(rows)) + rows
