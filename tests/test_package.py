@@ -39,6 +39,7 @@ PARTS = [
     ("training",),
     ("evaluation",),
     ("comparison",),
+    ("neural",),
     ("demo",),
     ("cli",),
 ]
