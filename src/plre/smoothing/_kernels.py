@@ -19,24 +19,18 @@ BUCKETS = 32
 @kernel
 def bucket_of(total):
     """The bucket of a context: the logarithm of its total to the base 2, rounded down."""
-    bucket = 0
-    while total > 1:
-        total >>= 1
-        bucket += 1
-    return bucket
+    return math.frexp(np.float64(total))[1] - 1
 
 
 @kernel
 def expect_shares(found, first, last, taken, uniform, shares, reached, passed):
     """One step of EM for Jelinek-Mercer: add up how many events reach each bucket, and how many pass on below.
 
-    ``taken`` occurrences are taken out of every count: 1 where the events are those that were counted. Returns the
-    log-likelihood.
+    ``taken`` occurrences are taken out of every count: 1 where the events are those that were counted.
     """
     order = len(found)
     buckets = np.empty(order, np.int64)
     passing = np.empty(order)
-    loglik = 0.0
     for i in range(first, last):
         p = uniform
         for n in range(order):
@@ -49,14 +43,12 @@ def expect_shares(found, first, last, taken, uniform, shares, reached, passed):
             below = share * p
             p = (1 - share) * (found[n, i, 0] - taken) / total + below
             passing[n] = below / p
-        loglik += math.log(p)
         reach = 1.0
         for n in range(order - 1, -1, -1):
             if buckets[n] >= 0:
                 reached[n, buckets[n]] += reach
                 reach *= passing[n]
                 passed[n, buckets[n]] += reach
-    return loglik
 
 
 @kernel
