@@ -36,7 +36,9 @@ Names = dict[str, str]
 def texts(tmp_path_factory: pytest.TempPathFactory) -> Names:
     folder = tmp_path_factory.mktemp("texts")
     for name, size, seed in (("train", 600, 1), ("dev", 40, 7), ("test", 50, 9)):
-        (folder / f"{name}.txt").write_text("\n".join(zipf_text(size, words=200, seed=seed)) + "\n")
+        lines = zipf_text(size, words=200, seed=seed)
+        lines[5] = ""  # an empty line is an empty sentence
+        (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
     return {name: str(folder / f"{name}.txt") for name in ("train", "dev", "test")}
 
 
