@@ -20,6 +20,7 @@ import plre.ensemble.ladder
 import plre.ensemble.recipe
 import plre.lowrank.blocks
 import plre.smoothing.discounts
+import plre.smoothing.jelinek_mercer
 import plre.text.vocabulary
 
 ROOT = Path(plre.__file__).parent
@@ -38,6 +39,7 @@ PARTS = [
     ("training",),
     ("evaluation",),
     ("comparison",),
+    ("neural",),
     ("demo",),
     ("cli",),
 ]
@@ -85,6 +87,7 @@ def test_import_and_help_do_not_load_numpy() -> None:
         plre.text.vocabulary,
         plre.clustering.cluster,
         plre.smoothing.discounts,
+        plre.smoothing.jelinek_mercer,
         plre.lowrank.blocks,
         plre.ensemble.ladder,
         plre.ensemble.recipe,

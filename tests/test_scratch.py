@@ -79,7 +79,17 @@ def everything_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
-@pytest.mark.parametrize("options", [{"method": "mkn", "order": 5}, {"order": 4}, {"order": 1, "method": "kn"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "mkn", "order": 5},
+        {"order": 4},
+        {"order": 1, "method": "kn"},
+        {"method": "bo-mkn", "order": 4},
+        {"method": "jm", "order": 3},
+        {"method": "mkn-dev", "order": 4, "dev": ["w1 w2 w3", "w2 w9 w1 w4", "nobody knows"]},
+    ],
+)
 @pytest.mark.parametrize("threads", [1, 3])
 def test_models_are_the_same_with_little_memory(
     tmp_path: Path, text: list[str], monkeypatch: pytest.MonkeyPatch, options: dict, threads: int

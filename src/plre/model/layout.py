@@ -108,13 +108,15 @@ class Code:
         return np.where(wide == 0, 0, self.base + wide * self.step).astype(np.int32).view(np.float32)
 
 
-#: Backoff weights are shares; below this one nothing is lost by calling it nothing.
+#: Backoff weights are shares; below this one nothing is lost by calling it nothing. The back-off forms have some above
+#: 1, where hardly any word is unseen: few are above 4, and one byte has no codes to spare for those.
 _SMALLEST_BACKOFF = 2.0**-20
+_LARGEST_BACKOFF = {1: 4.0, 2: 2.0**20, 4: 1.0}
 
 
 def backoff_code(size: int) -> Code:
     """Codes of backoff weights."""
-    return Code.between(_SMALLEST_BACKOFF, 1.0, size)
+    return Code.between(_SMALLEST_BACKOFF, _LARGEST_BACKOFF[size], size)
 
 
 @dataclass(frozen=True)

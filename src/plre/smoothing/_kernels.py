@@ -94,6 +94,8 @@ def differentiate_steps(found, first, last, uniform, discounts, gradient, curvat
             slopes[3 * n : 3 * n + 3] *= onwards
             onwards *= weights[n]
         for a in range(3 * order):
+            if slopes[a] == 0:
+                continue
             gradient[a] += slopes[a]
             for b in range(a + 1):
                 curvature[a, b] += slopes[a] * slopes[b]

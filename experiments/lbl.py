@@ -1,0 +1,145 @@
+"""The paper's comparison with the log-bilinear model: `python -m experiments.lbl`.
+
+Sentence ends are removed and the text is one stream, as in the paper. All models have the same vocabulary and predict
+the same words. What is finished is kept in results/lbl.json and not done again until it is removed from there; a
+training that was stopped goes on after its last whole epoch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import plre
+import plre.neural
+from benchmarks.common import CORPORA, WORK, machine, part, table
+from plre.cli.console import PlainProgress, say
+from plre.neural.settings import Settings
+
+STORE = Path(__file__).parent / "results" / "lbl.json"
+ORDER = 4
+#: Models of counted n-grams, by the names of the paper.
+COUNTED: dict[str, Any] = {
+    f"int-KN({ORDER})": {"method": "kn"},
+    f"int-MKN({ORDER})": {"method": "mkn"},
+    f"PLRE({ORDER})": {"method": "plre", "preset": "paper"},
+}
+
+Row = dict[str, Any]
+
+
+def counted(corpus: str, name: str, threads: int) -> Row:
+    """An n-gram model of order 4; PLRE's ranks are chosen on the dev text."""
+    options = COUNTED[name]
+    dev = part(corpus, "valid") if options["method"] == "plre" else None
+    start = time.process_time()
+    lm = plre.train(
+        part(corpus, "train"),
+        order=ORDER,
+        dev=dev,
+        min_count=CORPORA[corpus],
+        markers=False,
+        threads=threads,
+        **options,
+    )
+    seconds = time.process_time() - start
+    report = plre.evaluate(lm, part(corpus, "test"))
+    return {
+        "perplexity": report.perplexity,
+        "dev_perplexity": lm.perplexity(part(corpus, "valid")),
+        "tokens": report.tokens,
+        "processor_seconds": seconds,
+        "signature": report.signature,
+    }
+
+
+def log_bilinear(corpus: str, context: int, threads: int, epochs: int) -> Row:
+    """A log-bilinear model, trained until the dev text gets no better (or for so many epochs)."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    lm = plre.neural.train(
+        part(corpus, "train"),
+        context=context,
+        dev=part(corpus, "valid"),
+        min_count=CORPORA[corpus],
+        epochs=epochs,
+        threads=threads,
+        checkpoint=WORK / f"lbl.{corpus}.{context}.safetensors",
+        progress=PlainProgress(),
+    )
+    scores = lm.score_words(part(corpus, "test"), threads=threads)
+    course = lm.metadata["perplexities"]
+    return {
+        "perplexity": float(10 ** -scores.mean()),
+        "dev_perplexity": min(course),
+        "tokens": len(scores),
+        "processor_seconds": lm.metadata["processor_seconds"],
+        "epochs": len(course),
+        "converged": lm.metadata["converged"],
+        "dev_perplexities": course,
+        "settings": lm.settings.as_dict(),
+    }
+
+
+def document(results: dict[str, dict[str, Row]]) -> str:
+    """All that was measured, as Markdown."""
+    parts = [
+        "# The log-bilinear model beside n-grams",
+        f"`python -m experiments.lbl`, on {machine()}. Sentence ends are removed and each text is one stream of words; "
+        "all models have the same vocabulary and predict the same words, unknown ones as `<unk>`. LBL(n) sees n words "
+        "before the predicted one and was trained until the dev text got no better, unless it says otherwise; PLRE's "
+        "ranks were chosen on the same dev text.",
+    ]
+    for corpus, models in results.items():
+        rows = []
+        for name, row in models.items():
+            epochs = str(row.get("epochs", "-")) + ("" if row.get("converged", True) else ", not converged")
+            values = [f"{row['dev_perplexity']:.2f}", f"**{row['perplexity']:.2f}**"]
+            rows.append([name, *values, f"{row['tokens']:,}", epochs, f"{row['processor_seconds']:,.0f} s"])
+        headings = ["model", "dev perplexity", "test perplexity", "words of the test text", "epochs", "processor time"]
+        parts += [f"## {corpus}", table(headings, rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m experiments.lbl", description=__doc__)
+    parser.add_argument("--corpus", choices=list(CORPORA), default="wikitext2")
+    parser.add_argument("--contexts", default="5,10", help="words that the log-bilinear models see (5,10); '' for none")
+    parser.add_argument("--epochs", type=int, default=Settings.epochs, help="stop after so many even if not converged")
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    runs: dict[str, Callable[[], Row]] = {}
+    for name in COUNTED:
+        runs[name] = lambda name=name: counted(options.corpus, name, options.threads)  # type: ignore[misc]
+    for context in map(int, filter(None, options.contexts.split(","))):
+        runs[f"LBL({context})"] = lambda context=context: log_bilinear(  # type: ignore[misc]
+            options.corpus, context, options.threads, options.epochs
+        )
+    for name, run in runs.items():
+        if name in read().get(options.corpus, {}):
+            continue
+        say(f"{options.corpus}: {name}")
+        row = run()
+        results = read()
+        models = {**results.get(options.corpus, {}), name: row}
+        results[options.corpus] = dict(sorted(models.items(), key=lambda item: _place(item[0])))
+        STORE.write_text(json.dumps(results, indent=2) + "\n")
+        STORE.with_suffix(".md").write_text(document(results))
+        say(f"{name}: test perplexity {row['perplexity']:.2f}")
+
+
+def read() -> dict[str, dict[str, Row]]:
+    """What was measured before: by corpus, by model."""
+    return json.loads(STORE.read_text()) if STORE.exists() else {}
+
+
+def _place(name: str) -> tuple[int, int]:
+    """Counted models first, then log-bilinear ones by their context."""
+    return (list(COUNTED).index(name), 0) if name in COUNTED else (len(COUNTED), int(name[4:-1]))
+
+
+if __name__ == "__main__":
+    main()
