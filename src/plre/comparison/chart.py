@@ -128,28 +128,32 @@ def draw(chart: Chart) -> str:
     parts.append(turned)
     drawn = [line for line in chart.lines if line.points]
     heights = spread_out([up(line.rightmost[1]) for line in drawn], _NAME_HEIGHT)
-    for line, height in zip(drawn, heights, strict=True):
-        parts.append(_drawn(chart, line, height, across, up))
+    parts += [_drawn(chart, line, across, up) for line in drawn]
+    parts += [_named(line, height, across, up) for line, height in zip(drawn, heights, strict=True)]
     return "\n".join([*parts, "</svg>"])
 
 
-def _drawn(
-    chart: Chart, line: Line, height: float, across: Callable[[float], float], up: Callable[[float], float]
-) -> str:
-    """A line with its markers (which tell their values when pointed at) and its name at ``height``."""
+def _drawn(chart: Chart, line: Line, across: Callable[[float], float], up: Callable[[float], float]) -> str:
+    """A line with its markers, which tell their values when pointed at."""
     places = [(across(x), up(y)) for x, y in line.points]
-    kind = f"s{_colour(line.style)}" + (" dashed" if line.dashed else "") + (" strong" if line.strong else "")
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    parts = [f'<g class="series {kind}"><polyline points="{path}"/>']
+    parts = [f'<g class="{_kind(line)}"><polyline points="{path}"/>']
     if not line.dashed:
         for (x, y), (at, value) in zip(places, line.points, strict=True):
             told = f"{line.name}: {chart.show_x(at)}, {chart.show_y(value)}"
             parts.append(f"<path d='{_marker(x, y, line.style)}'><title>{escape(told)}</title></path>")
-    x, y = across(line.rightmost[0]), up(line.rightmost[1])
-    if abs(height - y) > 3:
-        parts.append(_line(x + 6, y, x + 15, height, "leader"))
-    parts.append(_text(x + 18, height + 4, line.name, "name"))
     return "".join([*parts, "</g>"])
+
+
+def _named(line: Line, height: float, across: Callable[[float], float], up: Callable[[float], float]) -> str:
+    """The line's name beside its right end, at ``height``; after all lines, so that none crosses it."""
+    x, y = across(line.rightmost[0]), up(line.rightmost[1])
+    leader = _line(x + 6, y, x + 15, height, "leader") if abs(height - y) > 3 else ""
+    return f'<g class="{_kind(line)}">{leader}{_text(x + 18, height + 4, line.name, "name")}</g>'
+
+
+def _kind(line: Line) -> str:
+    return f"series s{_colour(line.style)}" + (" dashed" if line.dashed else "") + (" strong" if line.strong else "")
 
 
 def _colour(style: int) -> int:

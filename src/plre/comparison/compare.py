@@ -54,21 +54,21 @@ def compare(
     min_count    words seen less often in ``train`` become ``<unk>``
     classes      how many, for the class-based model
     ranks        of the low rank bigram, tried at the middle order for one of the pictures; () for none
-    jobs         how many models are trained side by side, each in a process of its own; as many as cores without it
+    jobs         models trained side by side, each in a process of its own; without it as many as there are cores
     threads      cores to use, shared by the jobs
     keep_models  False: model files are removed at the end
     watcher      is told what happens meanwhile
     """
     settings = make_settings(methods, orders, min_count, classes, ranks, seed)
     cores = cpu_count() if threads is None else threads
-    side_by_side = cores if jobs is None else jobs
+    cells, tries = main_jobs(settings), rank_jobs(settings)
+    side_by_side = min(cores, len(cells) + len(tries)) if jobs is None else jobs
     if cores < 1 or side_by_side < 1:
         raise UsageError(f"threads and jobs must be at least 1, not {cores} and {side_by_side}")
     store = Store(output)
     texts = Texts(read_text(train), read_text(dev), read_text(test))
     store.prepare()
     course = _Course(settings, texts, store, side_by_side, max(1, cores // side_by_side), watcher or Watcher())
-    cells, tries = main_jobs(settings), rank_jobs(settings)
     outcomes = course.run([*cells, *tries])
     if not any(outcome.result for outcome in outcomes.values()):
         raise PlreError(f"every job failed; the first one: {next(iter(outcomes.values())).error}")
@@ -168,10 +168,9 @@ def _rows(course: _Course, jobs: list[Job], outcomes: dict[Job, Outcome], tokens
             gain = dict(zip(scores, gains(columns, scores[reference], tokens, seed), strict=True))
             del gain[reference]
         for job in here:
-            parts = [outcomes[part].result for part in job.parts]
-            seconds = sum(part["seconds"] for part in parts if part) if parts else None
+            parts = tuple(result for part in job.parts if (result := outcomes[part].result))
             outcome = outcomes[job]
-            rows.append(Row(job, outcome.result, outcome.error, spread.get(job), gain.get(job), seconds))
+            rows.append(Row(job, outcome.result, outcome.error, spread.get(job), gain.get(job), parts))
     return rows
 
 

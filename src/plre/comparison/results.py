@@ -25,8 +25,8 @@ class Row:
     error: str | None = None
     spread: Spread | None = None
     gain: Gain | None = None
-    #: Seconds that a mixture's parts took to train.
-    parts_seconds: float | None = None
+    #: The results of a mixture's parts.
+    parts: tuple[Result, ...] = ()
 
     @property
     def name(self) -> str:
@@ -44,19 +44,27 @@ class Row:
         return self.result["test"]["perplexity"] if self.result else None
 
     @property
+    def parts_seconds(self) -> float:
+        """What a mixture's parts took to train."""
+        return float(sum(part["seconds"] for part in self.parts))
+
+    @property
     def seconds(self) -> float | None:
         """Training, with that of the parts for a mixture."""
-        return self.result["seconds"] + (self.parts_seconds or 0.0) if self.result else None
+        return self.result["seconds"] + self.parts_seconds if self.result else None
 
-    def number(self, name: str) -> float | None:
-        """Another number of the result, such as ``model_bytes``."""
-        return self.result[name] if self.result else None
+    @property
+    def peak_bytes(self) -> int | None:
+        """Memory of training; of a mixture, the most that it or a part needed."""
+        peaks = [each["peak_bytes"] for each in (self.result, *self.parts) if each]
+        return max(peaks, default=None) if self.result and None not in peaks else None
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, machine-readable."""
-        about = {"name": self.name, **asdict(self.job), "error": self.error, "parts_seconds": self.parts_seconds}
+        about = {"name": self.name, **asdict(self.job), "error": self.error}
+        costs = {"seconds": self.seconds, "peak_bytes": self.peak_bytes}
         sure = {"spread": self.spread and asdict(self.spread), "gain": self.gain and asdict(self.gain)}
-        return {**about, **sure, "result": self.result}
+        return {**about, **costs, **sure, "result": self.result}
 
 
 @dataclass(frozen=True)
@@ -94,9 +102,12 @@ class Comparison:
         return (row for row in (*self.rows, *self.ranks) if row.result)
 
     def facts(self) -> Result:
-        """A result that knows about the texts: mixtures do not know what their parts were trained on."""
+        """What a result says of texts and vocabulary; a mixture does not know what its parts were trained on."""
         results = [row.result for row in self.finished() if row.result]
-        return next((result for result in results if result["train"]["tokens"]), results[0])
+        known = next((result for result in results if result["train"]["tokens"]), results[0])
+        train = known["train"]
+        words = train["tokens"] - train["sentences"] if train["tokens"] else None
+        return {**known, "train": {**train, "words": words}}
 
     def failed(self) -> list[Row]:
         """All rows that have none."""

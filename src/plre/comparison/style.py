@@ -63,7 +63,7 @@ thead tr, tbody tr {{ background: var(--paper); }}
 .number {{ text-align: right; font-variant-numeric: tabular-nums; }}
 figure {{ margin: 2.5rem 0 0; overflow-x: auto; }}
 figcaption {{ font-weight: 600; font-size: 1.2rem; margin-bottom: .5rem; position: sticky; left: 0; }}
-svg {{ display: block; width: 100%; min-width: 36rem; height: auto; font: 13px system-ui, sans-serif; }}
+svg {{ display: block; width: 100%; min-width: 32rem; height: auto; font: 13px system-ui, sans-serif; }}
 svg text {{ fill: var(--ink); }}
 svg .tick {{ fill: var(--soft); font-size: 12px; font-variant-numeric: tabular-nums; }}
 svg .end {{ text-anchor: end; }}

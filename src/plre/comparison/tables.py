@@ -104,36 +104,31 @@ def costs_table(comparison: Comparison) -> Table:
             [Cell(str(order)) for _ in rows],
             [Cell(row.name) for row in rows],
             _column(rows, lambda row: row.seconds, _training, "low"),
-            *(
-                _column(rows, _getter(name), _shower(name, show), better)
-                for name, show, better in (
-                    ("peak_bytes", numbers.size, "low"),
-                    ("model_bytes", numbers.size, "low"),
-                    ("tokens_per_second", numbers.speed, "high"),
-                )
-            ),
+            _column(rows, lambda row: row.peak_bytes, lambda row: numbers.size(row.peak_bytes), "low"),
+            _column(rows, _model_bytes, lambda row: numbers.size(_model_bytes(row)), "low"),
+            _column(rows, _query_rate, lambda row: numbers.speed(_query_rate(row)), "high"),
         ]
         groups.append(len(cells))
         cells += [list(row) for row in zip(*columns, strict=True)]
     headings = ["order", "method", "training", "memory", "model", "query rate"]
     notes = []
     if any(row.job.parts for row in comparison.rows):
-        notes.append("Training of a mixture: its parts + its weights; memory: of fitting the weights.")
+        notes.append("Training of a mixture: its parts + its weights. Memory: the most that one of them needed.")
     return Table("costs", "What it costs", headings, cells, 2, notes, groups[1:])
 
 
 def _training(row: Row) -> str:
-    if row.result and row.parts_seconds is not None:
+    if row.result and row.parts:
         return f"{numbers.seconds(row.parts_seconds)} + {numbers.seconds(row.result['seconds'])}"
     return FAILED if row.error else numbers.seconds(row.seconds)
 
 
-def _getter(name: str) -> Callable[[Row], float | None]:
-    return lambda row: row.number(name)
+def _model_bytes(row: Row) -> float | None:
+    return row.result["model_bytes"] if row.result else None
 
 
-def _shower(name: str, show: Callable[[float | None], str]) -> Callable[[Row], str]:
-    return lambda row: show(row.number(name))
+def _query_rate(row: Row) -> float | None:
+    return row.result["tokens_per_second"] if row.result else None
 
 
 def texts_table(comparison: Comparison) -> Table:

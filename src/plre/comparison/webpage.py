@@ -47,9 +47,9 @@ def _header(comparison: Comparison) -> str:
     settings = comparison.settings
     known = comparison.facts()
     facts = {
-        "trained on": f"{numbers.count(known['train']['words'])} words",
-        "tested on": f"{numbers.count(known['test']['words'])} words",
-        "vocabulary": f"{numbers.count(known['vocabulary'])} words",
+        "words to train on": numbers.count(known["train"]["words"]),
+        "words to test on": numbers.count(known["test"]["words"]),
+        "vocabulary": numbers.count(known["vocabulary"]),
         "methods": str(len(settings.methods)),
         "orders": ", ".join(map(str, settings.orders)),
         "plre": comparison.version,

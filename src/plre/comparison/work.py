@@ -91,19 +91,12 @@ def perform(task: Task, progress: Progress, checkpoint: Callable[[], None] = lam
         "model_bytes": os.path.getsize(task.model),
         "tokens_per_second": reports["test"].tokens / fastest,
         "vocabulary": len(lm.vocab),
-        "train": _trained_on(lm),
+        "train": {name: lm.metadata.get(name) for name in ("tokens", "sentences")},
         "rungs": lm.metadata.get("rungs", {}),
         "signature": reports["test"].signature,
         "warnings": sorted({str(warning.message) for warning in caught}),
         **{name: report.as_dict() for name, report in reports.items()},
     }
-
-
-def _trained_on(lm: LanguageModel) -> dict[str, int | None]:
-    """How long the training text is; a mixture does not know."""
-    tokens, sentences = lm.metadata.get("tokens"), lm.metadata.get("sentences")
-    words = None if tokens is None or sentences is None else tokens - sentences
-    return {"tokens": tokens, "words": words, "sentences": sentences}
 
 
 def make_model(task: Task, text: Source, dev: Source, progress: Progress) -> LanguageModel:
