@@ -64,5 +64,6 @@ def test_the_step_is_halved_when_gains_get_small_and_training_ends() -> None:
     assert not course.record(81, 99)
     assert course.finished
     short = Course(rate=1)
-    short.record(5, 1)
-    assert short.finished
+    rates = [short.rate for perplexity in (50, 40, 30, 20, 10) if short.record(perplexity, 5)]
+    assert rates == [1, 0.5, 0.25, 0.125, 0.0625]
+    assert (short.finished, short.converged) == (True, False)

@@ -27,6 +27,8 @@ _SHARES = 2
 _SCORED_AT_ONCE = 1024
 #: Once an epoch gains less than the first, the step is halved before every epoch; then less than the second ends it.
 _SLOW, _STOP = 0.02, 0.002
+#: Where the number of epochs is given, so many of them have smaller steps anyway.
+_LAST = 3
 
 
 @dataclass
@@ -50,7 +52,7 @@ class Course:
         gain = 1 - perplexity / best if best < math.inf else 1.0
         self.converged = self.halving and gain < _STOP
         self.finished = self.converged or len(self.perplexities) >= epochs
-        self.halving = self.halving or gain < _SLOW
+        self.halving = self.halving or gain < _SLOW or len(self.perplexities) >= epochs - _LAST
         if self.halving:
             self.rate /= 2
         return gain > 0
