@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import platform
 import random
 import re
 import shlex
@@ -24,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from plre._jit import cpu_count
+from plre.comparison.compare import describe_machine as machine  # noqa: F401
 from plre.text.sources import read_blocks
 
 DATA = Path(os.environ.get("PLRE_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -297,13 +296,3 @@ def listing(*runs: Mapping[str, Run]) -> str:
 def paragraphs(*parts: str) -> str:
     """Parts of a section; empty ones are left out."""
     return "\n\n".join(part for part in parts if part)
-
-
-def machine() -> str:
-    """The machine in a line."""
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
-        model = names[0] if names else model
-    return f"{cpu_count()} cores, {model}, Python {platform.python_version()}"

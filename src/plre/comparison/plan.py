@@ -33,7 +33,7 @@ class Settings:
     @property
     def middle(self) -> int:
         """The order at which ranks are tried."""
-        return self.orders[len(self.orders) // 2]
+        return self.orders[(len(self.orders) - 1) // 2]
 
 
 @dataclass(frozen=True)
