@@ -12,7 +12,8 @@ import shutil
 import sys
 
 from benchmarks import document
-from benchmarks.common import WORK, machine
+from benchmarks.common import WORK
+from plre.comparison.compare import describe_machine
 
 SECTIONS = {
     "perplexity": "Perplexity",
@@ -33,7 +34,7 @@ RESULTS = WORK / "results"
 def measure(name: str) -> str:
     """One section of the document."""
     module = importlib.import_module(f"benchmarks.{name}")
-    about = f"`python -m benchmarks {name}`, on {machine()}. {module.NOTE}"
+    about = f"`python -m benchmarks {name}`, on {describe_machine()}. {module.NOTE}"
     return f"## {SECTIONS[name]}\n\n{about}\n\n{module.run()}"
 
 

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from plre.comparison.compare import describe_machine as machine  # noqa: F401
 from plre.text.sources import read_blocks
 
 DATA = Path(os.environ.get("PLRE_DATA", Path(__file__).parents[2] / "shared" / "data"))

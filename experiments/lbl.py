@@ -16,8 +16,9 @@ from typing import Any
 
 import plre
 import plre.neural
-from benchmarks.common import CORPORA, WORK, machine, part, table
+from benchmarks.common import CORPORA, WORK, part, table
 from plre.cli.console import PlainProgress, say
+from plre.comparison.compare import describe_machine
 from plre.neural.settings import Settings
 
 STORE = Path(__file__).parent / "results" / "lbl.json"
@@ -88,7 +89,7 @@ def document(results: dict[str, dict[str, Row]]) -> str:
     """All that was measured, as Markdown."""
     parts = [
         "# The log-bilinear model beside n-grams",
-        f"`python -m experiments.lbl`, on {machine()}. Sentence ends are removed and each text is one stream of words; "
+        f"`python -m experiments.lbl`, on {describe_machine()}. Sentence ends are removed and each text is one stream of words; "
         "all models have the same vocabulary and predict the same words, unknown ones as `<unk>`. LBL(n) sees n words "
         "before the predicted one and was trained until the dev text got no better, unless it says otherwise; PLRE's "
         "ranks were chosen on the same dev text.",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from benchmarks import peers
-from benchmarks.common import machine, one_after_another, plre_command, scratch, table
+from benchmarks.common import one_after_another, plre_command, scratch, table
 from experiments.common import LARGE, held_out, min_count, training_text, write
 from plre.comparison import numbers
+from plre.comparison.compare import describe_machine
 
 CASES = (("english", 3), ("russian", 3), (LARGE, 4))
 MEMORY = "4G"
@@ -34,9 +35,9 @@ def main() -> None:
         for name, usage in times.items():
             rows.append([corpus, order, name, numbers.seconds(usage.seconds), numbers.size(usage.peak)])
             data.append({"corpus": corpus, "order": order, "model": name, **vars(usage)})
-    note = f"Once each, on {machine()}; reading the text and writing the model included. {peers.note('KenLM')}"
+    note = f"Once each, on {describe_machine()}; reading the text and writing the model included. {peers.note('KenLM')}"
     headings = ["corpus", "order", "model", "time", "memory"]
-    write("table3", {"machine": machine(), "times": data}, f"{note}\n\n{table(headings, rows)}")
+    write("table3", {"machine": describe_machine(), "times": data}, f"{note}\n\n{table(headings, rows)}")
 
 
 if __name__ == "__main__":
