@@ -24,6 +24,7 @@ SECTIONS = {
     "scoring": "Scoring a long text",
     "python": "One question at a time from Python",
     "factorise": "The factorisation",
+    "clustering": "Classes of words",
     "size": "Size of the model file",
     "start": "Starting",
 }

@@ -13,6 +13,8 @@ KENLM = all(map(shutil.which, ("lmplz", "build_binary", "query")))
 KENLM_MODULE = KENLM and importlib.util.find_spec("kenlm") is not None
 _TLM = ["tlm"] if shutil.which("tlm") else ["irstlm", "tlm"]
 IRSTLM = shutil.which(_TLM[0]) is not None
+MKCLS = shutil.which("mkcls") is not None
+WCLUSTER = shutil.which("wcluster") is not None
 
 
 def note(*peers: str) -> str:
@@ -21,6 +23,8 @@ def note(*peers: str) -> str:
         "KenLM": (KENLM, "lmplz, build_binary and query are not on PATH"),
         "kenlm": (KENLM_MODULE, "the kenlm module or KenLM's programs are not installed"),
         "IRSTLM": (IRSTLM, "tlm is not on PATH"),
+        "mkcls": (MKCLS, "it is not on PATH"),
+        "wcluster": (WCLUSTER, "it is not on PATH"),
         "scikit-learn": (importlib.util.find_spec("sklearn") is not None, "it is not installed"),
     }
     return " ".join(f"{peer} is left out: {here[peer][1]}." for peer in peers if not here[peer][0])

@@ -123,6 +123,16 @@ def as_float(typing_context: Any, bits: Any) -> Any:
 
 
 @_intrinsic
+def as_bits(typing_context: Any, number: Any) -> Any:
+    """The 32 bits of a single precision number."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(32))
+
+    return types.int32(types.float32), generate
+
+
+@_intrinsic
 def match_line(typing_context: Any, slots: Any, at: Any, tag: Any, bits: Any) -> Any:
     """The largest of the 16 numbers ``slots[at], ...`` whose bits from ``bits`` on are ``tag``, or 0; all at once."""
 

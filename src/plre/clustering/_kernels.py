@@ -2,8 +2,8 @@
 
 Everything comes twice, for the two sides of a word: side 0 is about what follows it, side 1 about what precedes it.
 ``cells[0, c, k]`` is how often class k is followed by class c, ``cells[1, c, k]`` how often it is preceded by c, so
-what a word would gain in each class k is summed up along rows. ``ones`` has the same shape: by how much n ln n of the
-cell grows when its count grows by one, which is all that most neighbours of a word ask for.
+what a word would gain in each class k is summed up along rows. ``values`` has n ln n of every cell, and ``ones`` by how
+much that grows when the count grows by one, which is all that most neighbours of a word ask for.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ import math
 import numpy as np
 
 from plre._jit import fast_kernel, inner_kernel, kernel
+from plre._memory import as_bits, as_float
 
-#: Gains smaller than this (in nats) may be rounding.
-_NOTHING = 1e-6
-#: Classes whose probability is below exp(-_FAR) of the best one's are not drawn.
-_FAR = 12.0
+#: In single precision: the bits of 1/sqrt(2), those of a number's digits, and constants of the logarithm.
+_HALF, _DIGITS = np.int32(0x3F3504F3), np.int32(0x7FFFFF)
+_ONE, _FOUR = np.float32(1), np.float32(4)
+_THIRD, _FIFTH, _SEVENTH = np.float32(1 / 3), np.float32(1 / 5), np.float32(1 / 7)
+_LN2 = np.float32(math.log(2))
+#: What is gained beyond rounding, in nats.
+_SOMETHING = 1e-6
 
 
 @kernel
@@ -44,7 +48,7 @@ def fill_cells(starts, words, counts, class_of, cells, totals):
 
 
 @inner_kernel
-def entropy(table, n):
+def n_log_n(table, n):
     """The function n ln n of whole numbers: from ``table`` as far as that reaches."""
     if n < len(table):
         return table[n]
@@ -54,13 +58,14 @@ def entropy(table, n):
 @inner_kernel
 def growth(table, n, more):
     """By how much n ln n grows when n does."""
-    return entropy(table, n + more) - entropy(table, n)
+    return n_log_n(table, n + more) - n_log_n(table, n)
 
 
 @kernel
-def fill_ones(table, cells, ones):
-    """All of ``ones`` from ``cells``."""
+def fill_values(table, cells, ones, values):
+    """All of ``ones`` and ``values`` from ``cells``."""
     for i in range(len(cells)):
+        values[i] = n_log_n(table, cells[i])
         ones[i] = growth(table, cells[i], 1)
 
 
@@ -121,9 +126,37 @@ def joining(table, k, to, itself, n, occurs, seen, touched, cells, totals):
     return gain + growth(table, cells[0, to, to], seen[0, to] + seen[1, to] + itself)
 
 
+@inner_kernel
+def single_log(x):
+    """The natural logarithm of a number of at least 1 to single precision, without a branch, so that loops vectorise.
+
+    With x = 2^e m and m between 1/sqrt(2) and sqrt(2) it is e ln 2 + 2 artanh((m - 1) / (m + 1)).
+    """
+    moved = np.int32(as_bits(x) - _HALF)
+    exponent = np.float32(np.int32(moved >> np.int32(23)))
+    m = as_float(np.int32(np.int32(moved & _DIGITS) + _HALF))
+    return exponent * _LN2 + twice_artanh((m - _ONE) / (m + _ONE))
+
+
+@inner_kernel
+def twice_artanh(t):
+    """The logarithm of (1 + t) / (1 - t) for t up to 1/5."""
+    q = t * t
+    return (t + t) * (((_SEVENTH * q + _FIFTH) * q + _THIRD) * q + _ONE)
+
+
+@fast_kernel
+def add_growths(cells, values, more, gains):
+    """Add by how much n ln n of each cell of a row would grow with ``more`` counts; ``values`` has it as it is."""
+    more = np.int32(more)
+    for to in range(len(gains)):
+        x = np.float32(np.int32(cells[to] + more))
+        gains[to] += x * single_log(x) - values[to]
+
+
 @fast_kernel
 def add_rows(ones, rows, n, gains):
-    """Add up rows of ``ones``."""
+    """Add the first ``n`` of some rows."""
     size = len(gains)
     i = 0
     while i + 4 <= n:
@@ -138,30 +171,38 @@ def add_rows(ones, rows, n, gains):
         i += 1
 
 
+@fast_kernel
+def take_totals(totals, more, gains):
+    """Take off by how much n ln n of each class's total would grow with ``more`` counts.
+
+    Totals are large, so both terms of (n + s) ln (n + s) - n ln n are too: s ln (n + s) + n ln (1 + s / n) is exact.
+    """
+    s = np.float32(more)
+    for to in range(len(gains)):
+        n = np.float32(totals[to])
+        large = s * single_log(n + s) + n * twice_artanh(s / (n + n + s))
+        small = (n + s) * single_log(n + s) - n * single_log(max(n, _ONE))
+        gains[to] -= large if n > _FOUR * s else small
+
+
 @inner_kernel
-def survey(table, k, itself, n, occurs, seen, touched, cells, ones, totals, single, gains):
+def survey(k, itself, n, occurs, seen, touched, table, cells, ones, values, totals, single, gains):
     """What a word of class k would gain in every other class, less what is the same for all of them.
 
     In single precision, against counts as they are while the word is still in its class.
     """
     size = len(gains)
-    for to in range(size):
-        gain = 0.0
-        for side in range(2):
-            gain -= growth(table, totals[side, to], occurs[side])
-        gains[to] = gain
+    gains[:] = 0
     for side in range(2):
+        take_totals(totals[side], occurs[side], gains)
         alone = 0
         for i in range(n[side]):
             c = touched[side, i]
-            more = seen[side, c]
-            if more == 1:
+            if seen[side, c] == 1:
                 single[alone] = c
                 alone += 1
             else:
-                row = cells[side, c]
-                for to in range(size):
-                    gains[to] += growth(table, row[to], more)
+                add_growths(cells[side, c], values[side, c], seen[side, c], gains)
         add_rows(ones[side], single, alone, gains)
     # Where a word is the neighbour of its own class or of the class it joins, two changes meet in one cell.
     for side in range(2):
@@ -170,26 +211,16 @@ def survey(table, k, itself, n, occurs, seen, touched, cells, ones, totals, sing
             if to >= size or to == k:
                 continue
             here, other = seen[side, to], seen[1 - side, to]
-            if seen[1 - side, k]:
+            again = seen[1 - side, k]
+            if again:
                 n_cell = cells[1 - side, k, to]
-                gains[to] += growth(table, n_cell - here, seen[1 - side, k]) - growth(table, n_cell, seen[1 - side, k])
+                gains[to] += growth(table, n_cell - here, again) - growth(table, n_cell, again)
             if side == 0 and other:
                 n_cell = cells[0, to, to]
-                gains[to] += (
-                    growth(table, n_cell, here + other) - growth(table, n_cell, here) - growth(table, n_cell, other)
-                )
+                gains[to] += growth(table, n_cell + here, other) - growth(table, n_cell, other)
     if itself:
         for to in range(size):
             gains[to] += growth(table, cells[0, to, to] + seen[0, to] + seen[1, to], itself)
-
-
-@inner_kernel
-def uniform(seed, number):
-    """A number between 0 and 1 from a counter-based generator (splitmix64)."""
-    z = np.uint64(seed) + np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return float((z ^ (z >> np.uint64(31))) >> np.uint64(11)) / 9007199254740992.0
 
 
 @kernel
@@ -205,29 +236,7 @@ def best(gains, k):
 
 
 @kernel
-def draw(gains, heat, u):
-    """A class, drawn with a probability that grows with exp(gain / heat)."""
-    highest = np.float32(-np.inf)
-    for to in range(len(gains)):
-        highest = max(highest, gains[to])
-    least = highest - np.float32(_FAR * heat)
-    total = 0.0
-    for to in range(len(gains)):
-        if gains[to] >= least:
-            total += math.exp((gains[to] - highest) / heat)
-    left = u * total
-    last = 0
-    for to in range(len(gains)):
-        if gains[to] >= least:
-            left -= math.exp((gains[to] - highest) / heat)
-            last = to
-            if left <= 0:
-                break
-    return last
-
-
-@kernel
-def survey_words(chosen, starts, words, counts, class_of, table, cells, ones, totals, gains):
+def survey_words(chosen, starts, words, counts, class_of, table, cells, ones, values, totals, gains):
     """What each chosen word would gain in each class, less what it gains by leaving its own."""
     width = cells.shape[1]
     seen = np.zeros((2, width), np.int32)
@@ -239,37 +248,47 @@ def survey_words(chosen, starts, words, counts, class_of, table, cells, ones, to
         n0, left, itself = meet(0, w, starts, words, counts, class_of, seen, touched)
         n1, right, _ = meet(1, w, starts, words, counts, class_of, seen, touched)
         n, occurs = (n0, n1), (left, right)
-        survey(table, k, itself, n, occurs, seen, touched, cells, ones, totals, single, gains[j])
+        survey(k, itself, n, occurs, seen, touched, table, cells, ones, values, totals, single, gains[j])
         gains[j, k] = -leaving(table, k, itself, n, occurs, seen, touched, cells, totals)
         forget(0, n0, seen, touched)
         forget(1, n1, seen, touched)
 
 
+@inner_kernel
+def bearable(patience, times):
+    """What a word that occurs so many times may lose by a move."""
+    return patience * math.sqrt(times)
+
+
 @kernel
-def propose(chosen, heat, seed, starts, words, counts, class_of, table, cells, ones, totals, classes, wanted):
-    """For each chosen word the class it should move to, all counts staying as they are."""
+def propose(
+    chosen, patience, times, starts, words, counts, class_of, table, cells, ones, values, totals, classes, wanted
+):
+    """For each chosen word the best class but its own, or its own if it would lose too much; counts stay as they are.
+
+    ``wanted`` is as long as ``chosen``.
+    """
     gains = np.empty((1, classes), np.float32)
     for j in range(len(chosen)):
         w = chosen[j]
-        survey_words(chosen[j : j + 1], starts, words, counts, class_of, table, cells, ones, totals, gains)
-        if heat > 0:
-            wanted[j] = draw(gains[0], heat, uniform(seed, w))
-        else:
-            k = class_of[w]
-            to = best(gains[0], k)
-            wanted[j] = to if to >= 0 and gains[0, to] > gains[0, k] else k
+        k = class_of[w]
+        survey_words(chosen[j : j + 1], starts, words, counts, class_of, table, cells, ones, values, totals, gains)
+        to = best(gains[0], k)
+        gain = gains[0, to] - gains[0, k] if to >= 0 else -np.inf
+        wanted[j] = to if gain > -bearable(patience, times[w]) else k
 
 
 @kernel
-def change(table, cells, ones, side, c, k, more):
+def change(table, cells, ones, values, side, c, k, more):
     """Count a pair of classes ``more`` times more."""
     cells[side, c, k] += more
+    values[side, c, k] = n_log_n(table, cells[side, c, k])
     ones[side, c, k] = growth(table, cells[side, c, k], 1)
 
 
 @kernel
-def move(chosen, wanted, least, starts, words, counts, class_of, table, cells, ones, totals):
-    """Let each chosen word move where it wants to if, counts being what they are by then, it gains at least ``least``.
+def move(chosen, wanted, patience, times, starts, words, counts, class_of, table, cells, ones, values, totals):
+    """Let each chosen word move where it wants to if, counts being what they are by then, it does not lose too much.
 
     Returns how many moved and what they gained together.
     """
@@ -288,19 +307,19 @@ def move(chosen, wanted, least, starts, words, counts, class_of, table, cells, o
         n, occurs = (n0, n1), (left, right)
         gain = leaving(table, k, itself, n, occurs, seen, touched, cells, totals)
         gain += joining(table, k, to, itself, n, occurs, seen, touched, cells, totals)
-        if gain >= least:
+        if gain > _SOMETHING - bearable(patience, times[w]):
             for side in range(2):
                 for i in range(n[side]):
                     c = touched[side, i]
                     more = seen[side, c]
-                    change(table, cells, ones, side, c, k, -more)
-                    change(table, cells, ones, 1 - side, k, c, -more)
-                    change(table, cells, ones, side, c, to, more)
-                    change(table, cells, ones, 1 - side, to, c, more)
+                    change(table, cells, ones, values, side, c, k, -more)
+                    change(table, cells, ones, values, 1 - side, k, c, -more)
+                    change(table, cells, ones, values, side, c, to, more)
+                    change(table, cells, ones, values, 1 - side, to, c, more)
                 totals[side, k] -= occurs[side]
                 totals[side, to] += occurs[side]
-                change(table, cells, ones, side, k, k, -itself)
-                change(table, cells, ones, side, to, to, itself)
+                change(table, cells, ones, values, side, k, k, -itself)
+                change(table, cells, ones, values, side, to, to, itself)
             class_of[w] = to
             moved += 1
             gained += gain
@@ -314,7 +333,7 @@ def likelihood(table, cells, totals):
     """Sum of N ln N over pairs of classes, less those over the classes on either side."""
     total = 0.0
     for i in range(len(cells)):
-        total += entropy(table, cells[i])
+        total += n_log_n(table, cells[i])
     for i in range(len(totals)):
-        total -= entropy(table, totals[i])
+        total -= n_log_n(table, totals[i])
     return total

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre._jit import cpu_count
-from plre.clustering.exchange import SWEEPS, Neighbours, Partition, exchange
+from plre.clustering.exchange import SWEEPS, Partition, search
 from plre.counts.local import count_ngrams
-from plre.counts.ngrams import Counts
-from plre.errors import PlreError, UsageError
+from plre.errors import PlreError, TooLargeError, UsageError
 from plre.progress import Progress
-from plre.scratch import scratch_within
+from plre.scratch import Scratch, scratch_within
 from plre.text.encode import TextOptions, encode_text, read_vocabulary
 from plre.text.sources import Errors, Source
 from plre.text.vocabulary import Vocabulary
@@ -27,7 +26,7 @@ class Clustering:
     """Words in classes, each word in one.
 
     >>> found = cluster(["a cat sat", "a dog sat", "the cat ran", "the dog ran"], classes=3, min_count=1)
-    >>> found.words(found["cat"])
+    >>> sorted(found.words(found["cat"]))
     ['cat', 'dog']
     """
 
@@ -40,6 +39,8 @@ class Clustering:
     loglikelihood: float
     #: exp of minus the mean of that over all words that are predicted.
     perplexity: float
+    #: How often every word was offered a move.
+    sweeps: int
 
     def __len__(self) -> int:
         """How many classes there are."""
@@ -88,7 +89,7 @@ class Clustering:
         """In a line."""
         return (
             f"{len(self):,} classes of {len(self._order):,} words, log-likelihood {self.loglikelihood:,.0f}, "
-            f"perplexity of the class bigrams {self.perplexity:.3f}"
+            f"perplexity of the class bigrams {self.perplexity:.3f}, {self.sweeps} sweeps"
         )
 
 
@@ -134,16 +135,20 @@ def cluster(
         text, min_count=min_count, vocab=fixed, options=options, threads=threads, progress=progress, scratch=scratch
     )
     counts = count_ngrams(encoded, 2, threads=threads, progress=progress, scratch=scratch)
-    found = exchange(counts, classes, sweeps=sweeps, seed=seed, threads=threads, progress=progress)
-    return describe(encoded.vocab, counts, found)
+    _check_memory(classes, scratch)
+    found = search(counts, classes, sweeps=sweeps, seed=seed, threads=threads, progress=progress)
+    times = np.asarray(counts[1].raw[:])
+    predicted = found.neighbours.times()[1]
+    predicted = predicted[predicted > 0].astype(np.float64)
+    loglikelihood = found.likelihood() + float(predicted @ np.log(predicted))
+    perplexity = float(np.exp(-loglikelihood / max(predicted.sum(), 1.0)))
+    return Clustering(encoded.vocab, found.assignment(), times, loglikelihood, perplexity, found.sweeps)
 
 
-def describe(vocab: Vocabulary, counts: Counts, classes: NDArray[np.int32]) -> Clustering:
-    """A clustering with its likelihood."""
-    neighbours = Neighbours.of(counts)
-    predicted = neighbours.predicted()
-    once = predicted[predicted > 0].astype(np.float64)
-    found = Partition(neighbours, classes, int(classes.max(initial=0)) + 1).likelihood()
-    loglikelihood = found + float(once @ np.log(once))
-    perplexity = float(np.exp(-loglikelihood / max(once.sum(), 1.0)))
-    return Clustering(vocab, classes, np.asarray(counts[1].raw[:]), loglikelihood, perplexity)
+def _check_memory(classes: int, scratch: Scratch) -> None:
+    """The scratch has a third of the memory; the counts of pairs of classes may have the rest."""
+    need = Partition.bytes(classes)
+    if scratch.memory is not None and need > 2 * scratch.memory:
+        raise TooLargeError(
+            f"{classes:,} classes need {need / 1e9:.1f} GB of memory; use fewer, or allow more --memory"
+        )

@@ -4,9 +4,13 @@ A clustering is good if the class bigrams of the text are likely:
 
     sum N(a, b) ln N(a, b)  -  sum N(a, .) ln N(a, .)  -  sum N(., b) ln N(., b)        over classes a, b
 
-Each word in turn moves to the class where that sum becomes largest, until no word wants to move. Words are looked at in
-batches: what the words of a batch want is found side by side, all counts staying as they are, and then carried out
-one after the other if it is still a gain by then. So the result does not depend on the number of threads.
+Each word in turn moves to the class where that sum becomes largest. Moves that only ever gain soon come to rest in a
+poor place, so words are made restless first (threshold accepting): a word goes to the best class other than its own
+even if it loses by it, but never more than its patience, which falls from sweep to sweep until only gains are left.
+What a word may lose grows with the root of its frequency, so that frequent words move at all while rare ones settle.
+
+Words are looked at in batches: what the words of a batch want is found side by side, all counts staying as they are,
+and then carried out one after the other if it is still good by then. So nothing depends on the number of threads.
 """
 
 from __future__ import annotations
@@ -25,12 +29,18 @@ from plre.progress import Progress
 from plre.text.vocabulary import BOS, EOS
 
 #: How often every word is offered a move, unless told.
-SWEEPS = 30
+SWEEPS = 40
+#: At first a word that occurs n times may lose _PATIENCE sqrt(n) nats by a move. That falls to nothing, evenly, over
+#: this share of the sweeps.
+_PATIENCE = 8.0
+_RESTLESS = 0.9
 #: Batches of a sweep, with about equally many neighbours each, and the pieces of a batch that threads share.
 _BATCHES = 64
 _PIECES = 4
 #: n ln n is looked up to here, and computed beyond.
 _TABLE = 1 << 20
+#: Words of a batch, cut into pieces.
+Batch = list[slice]
 #: Rows of counts are padded to whole cache lines.
 _LINE = 16
 
@@ -56,9 +66,17 @@ class Neighbours:
         starts[1] += len(words)
         return cls(starts, np.concatenate([words, before[0]]), np.concatenate([raw, before[1]]))
 
-    def predicted(self) -> NDArray[np.int64]:
-        """How often each word follows another one."""
-        return np.add.reduceat(np.append(self.counts, 0), self.starts[1, :-1]) * (np.diff(self.starts[1]) > 0)
+    def times(self) -> NDArray[np.int64]:
+        """How often each word has one after it, and one before it."""
+        sums = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
+        return sums[self.starts[:, 1:]] - sums[self.starts[:, :-1]]
+
+    def batches(self, words: NDArray[np.int32]) -> list[Batch]:
+        """Words that are looked at side by side, in pieces: batches and pieces have about equally many neighbours."""
+        sizes = (self.starts[:, words + 1] - self.starts[:, words]).sum(axis=0) + 1
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        ranges = even_ranges(ends, 0, len(words), _BATCHES)
+        return [[slice(*piece) for piece in even_ranges(ends, *whole, _PIECES)] for whole in ranges]
 
     def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
         """As kernels take them."""
@@ -73,17 +91,31 @@ class Partition:
         self.classes = classes
         self.class_of = class_of.copy()
         self.class_of[BOS], self.class_of[EOS] = classes, classes + 1
-        width = -(-(classes + 2) // _LINE) * _LINE
+        width = self.width(classes)
         self.cells = np.zeros((2, width, width), np.int32)
-        self.ones = np.empty((2, width, width), np.float32)
-        self.totals = np.zeros((2, width), np.int64)
-        self.table = entropies()
+        self.ones, self.values = np.empty((2, 2, width, width), np.float32)
+        self.totals = np.zeros((2, width), np.int32)
+        self.times = neighbours.times().max(axis=0)
+        self.sweeps = 0
+        n = np.arange(_TABLE, dtype=np.float64)
+        self.table = n * np.log(np.maximum(n, 1))
         kernels.fill_cells(*neighbours.arrays(), self.class_of, self.cells, self.totals)
-        kernels.fill_ones(self.table, self.cells.ravel(), self.ones.ravel())
+        kernels.fill_values(self.table, self.cells.ravel(), self.ones.ravel(), self.values.ravel())
+
+    @staticmethod
+    def width(classes: int) -> int:
+        """Classes, with those of the markers, padded to whole cache lines."""
+        return -(-(classes + 2) // _LINE) * _LINE
+
+    @classmethod
+    def bytes(cls, classes: int) -> int:
+        """The memory that the counts of so many classes take."""
+        return 2 * (4 + 4 + 4) * cls.width(classes) ** 2
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """As kernels take them."""
-        return (*self.neighbours.arrays(), self.class_of, self.table, self.cells, self.ones, self.totals)
+        state = (self.class_of, self.table, self.cells, self.ones, self.values, self.totals)
+        return (*self.neighbours.arrays(), *state)
 
     def gains(self, word: int) -> NDArray[np.float32]:
         """What it would gain that a word moves, for each class; its own: 0."""
@@ -95,29 +127,26 @@ class Partition:
         """The sum that is to become large."""
         return kernels.likelihood(self.table, self.cells[0].ravel(), self.totals.ravel())
 
-    def sweep(
-        self, batches: list[NDArray[np.int32]], team: Team, heat: float = 0.0, seed: int = 0
-    ) -> tuple[int, float]:
-        """Offer every word a move; gives how many moved and the sum of their gains.
+    def assignment(self) -> NDArray[np.int32]:
+        """The class of every word; -1 for ``<s>`` and ``</s>``."""
+        class_of = self.class_of.copy()
+        class_of[[BOS, EOS]] = -1
+        return class_of
 
-        With heat a word draws its class, the likelier the more it gains there; without, it takes the best.
-        """
-        moved, gained = 0, 0.0
+    def sweep(self, words: NDArray[np.int32], batches: list[Batch], team: Team, patience: float = 0.0) -> int:
+        """Offer every word a move, with so much patience; gives how many moved."""
+        moved = 0
         state = self.arrays()
+        wanted = np.empty(len(words), np.int32)
+
+        def propose(piece: slice) -> None:
+            kernels.propose(words[piece], patience, self.times, *state, self.classes, wanted[piece])
+
         for batch in batches:
-            wanted = np.empty(len(batch), np.int32)
-            pieces = zip(np.array_split(batch, _PIECES), np.array_split(wanted, _PIECES), strict=True)
-            team.run(lambda piece: kernels.propose(piece[0], heat, seed, *state, self.classes, piece[1]), pieces)
-            done, gain = kernels.move(batch, wanted, 1e-6 if heat == 0 else -8 * heat, *state)
-            moved += done
-            gained += gain
-        return moved, gained
-
-
-def entropies() -> NDArray[np.float64]:
-    """The numbers n ln n from 0 on."""
-    n = np.arange(_TABLE, dtype=np.float64)
-    return n * np.log(np.maximum(n, 1))
+            team.run(propose, batch)
+            whole = slice(batch[0].start, batch[-1].stop)
+            moved += kernels.move(words[whole], wanted[whole], patience, self.times, *state)[0]
+        return moved
 
 
 def exchange(
@@ -131,29 +160,35 @@ def exchange(
 ) -> NDArray[np.int32]:
     """The class of every word, 0 to ``classes - 1``; -1 for ``<s>``, ``</s>`` and words that never occur.
 
-    ``counts`` has at least the bigrams of the text.
+    ``counts`` has at least the bigrams of the text. Every word is offered ``sweeps`` moves, fewer if none moves any
+    more. ``seed`` is that of the random start.
     """
+    return search(counts, classes, sweeps=sweeps, seed=seed, threads=threads, progress=progress).assignment()
+
+
+def search(
+    counts: Counts, classes: int, *, sweeps: int, seed: int, threads: int, progress: Progress | None
+) -> Partition:
+    """What ``exchange`` finds, with the counts of its classes."""
     if classes < 1:
         raise UsageError(f"there must be at least 1 class, not {classes}")
     if counts.order < 2:
         raise UsageError("words are clustered by their bigrams; count order 2")
     progress = progress or Progress()
-    occurs = np.array(counts[1].raw[:])
-    occurs[[BOS, EOS]] = 0
-    words = np.argsort(-occurs, kind="stable")[: np.count_nonzero(occurs)].astype(np.int32)
+    times = np.array(counts[1].raw[:])
+    times[[BOS, EOS]] = 0
+    words = np.argsort(-times, kind="stable")[: np.count_nonzero(times)].astype(np.int32)
     classes = min(classes, len(words))
-    class_of = np.full(len(occurs), -1, np.int32)
-    class_of[words] = np.arange(len(words)) % classes
-    neighbours = Neighbours.of(counts)
-    partition = Partition(neighbours, class_of, classes)
-    size = neighbours.starts[:, words + 1] - neighbours.starts[:, words]
-    ends = np.concatenate([[0], np.cumsum(size.sum(axis=0) + 1)])
-    batches = [words[first:last] for first, last in even_ranges(ends, 0, len(words), _BATCHES)]
+    start = np.full(len(times), -1, np.int32)
+    start[words] = np.random.default_rng(seed).permutation(np.arange(len(words)) % classes)
+    partition = Partition(Neighbours.of(counts), start, classes)
+    batches = partition.neighbours.batches(words)
+    patience = _PATIENCE * np.maximum(0.0, 1 - np.arange(sweeps) / (_RESTLESS * sweeps))
     with Team(threads) as team, progress.stage("exchanging words", sweeps, "sweeps") as advance:
-        for _ in range(sweeps):
-            moved, _gained = partition.sweep(batches, team)
+        for bearable in patience.tolist() if classes < len(words) else []:
+            moved = partition.sweep(words, batches, team, bearable)
+            partition.sweeps += 1
             advance(1)
-            if not moved:
+            if not moved and not bearable:
                 break
-    class_of[words] = partition.class_of[words]
-    return class_of
+    return partition
