@@ -11,17 +11,17 @@ import argparse
 import json
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import plre
 import plre.neural
 from benchmarks.common import CORPORA, WORK, part, table
+from experiments.common import RESULTS, write
 from plre.cli.console import PlainProgress, say
 from plre.comparison.compare import describe_machine
 from plre.neural.settings import Settings
 
-STORE = Path(__file__).parent / "results" / "lbl.json"
+STORE = RESULTS / "lbl.json"
 ORDER = 4
 #: Models of counted n-grams, by the names of the paper.
 COUNTED: dict[str, Any] = {
@@ -88,11 +88,10 @@ def log_bilinear(corpus: str, context: int, threads: int, epochs: int) -> Row:
 def document(results: dict[str, dict[str, Row]]) -> str:
     """All that was measured, as Markdown."""
     parts = [
-        "# The log-bilinear model beside n-grams",
-        f"`python -m experiments.lbl`, on {describe_machine()}. Sentence ends are removed and each text is one stream of words; "
-        "all models have the same vocabulary and predict the same words, unknown ones as `<unk>`. LBL(n) sees n words "
-        "before the predicted one and was trained until the dev text got no better, unless it says otherwise; PLRE's "
-        "ranks were chosen on the same dev text.",
+        f"On {describe_machine()}. Sentence ends are removed and each text is one stream of words; all models have the "
+        "same vocabulary and predict the same words, unknown ones as `<unk>`. LBL(n) sees n words before the predicted "
+        "one and was trained until the dev text got no better, unless it says otherwise; PLRE's ranks were chosen on "
+        "the same dev text.",
     ]
     for corpus, models in results.items():
         rows = []
@@ -101,8 +100,8 @@ def document(results: dict[str, dict[str, Row]]) -> str:
             values = [f"{row['dev_perplexity']:.2f}", f"**{row['perplexity']:.2f}**"]
             rows.append([name, *values, f"{row['tokens']:,}", epochs, f"{row['processor_seconds']:,.0f} s"])
         headings = ["model", "dev perplexity", "test perplexity", "words of the test text", "epochs", "processor time"]
-        parts += [f"## {corpus}", table(headings, rows)]
-    return "\n\n".join(parts) + "\n"
+        parts += [f"**{corpus}**", table(headings, rows)]
+    return "\n\n".join(parts)
 
 
 def main() -> None:
@@ -127,8 +126,7 @@ def main() -> None:
         results = read()
         models = {**results.get(options.corpus, {}), name: row}
         results[options.corpus] = dict(sorted(models.items(), key=lambda item: _place(item[0])))
-        STORE.write_text(json.dumps(results, indent=2) + "\n")
-        STORE.with_suffix(".md").write_text(document(results))
+        write("lbl", results, document(results))
         say(f"{name}: test perplexity {row['perplexity']:.2f}")
 
 
