@@ -17,7 +17,7 @@ from plre.text.encode import EncodedText, overlapped
 from plre.text.vocabulary import BOS, scrambling
 
 #: Words of a sample of a long text, and the pieces it is taken in.
-_SAMPLE = 1 << 20
+_SAMPLE = 1 << 19
 _PIECES = 64
 
 
@@ -101,7 +101,7 @@ def _look_up_order(
 
 
 def sample_text(text: EncodedText) -> NDArray[np.int32]:
-    """About a million words of a text, from all over it; the whole text if it has no more.
+    """About half a million words of a text, from all over it; the whole text if it has no more.
 
     Each piece begins with ``<s>``, so what stood before it is not missed.
     """
