@@ -34,11 +34,11 @@ ORDER = 5
 #: Corpus, classes, and the seconds it should take.
 LARGER = [("wikitext2", 800, 30), ("russian", 500, 180)]
 NOTE = (
-    f"Text to file, process start included. The first {WORDS:,} words of wikitext2 with the {VOCABULARY:,} most frequent "
-    f"words, the others being `<unk>`; {CLASSES} classes. Ours is the median of three runs; the peers, which have one "
-    "thread, and the larger texts are run once. The bigram perplexity is that of the training text under class bigrams "
-    f"by maximum likelihood; the test perplexity is that of a class {ORDER}-gram (modified Kneser-Ney on the classes, "
-    "times the share of the word in its class)."
+    f"Text to file, process start included. The first {WORDS:,} words of wikitext2 with the {VOCABULARY:,} most "
+    f"frequent words, the others being `<unk>`; {CLASSES} classes. Ours is the median of three runs; the peers, which "
+    "have one thread, and the larger texts are run once. The bigram perplexity is that of the training text under class "
+    f"bigrams by maximum likelihood; the test perplexity is that of a class {ORDER}-gram (modified Kneser-Ney on the "
+    "classes, times the share of the word in its class)."
 )
 Classes = dict[str, str]
 
