@@ -20,6 +20,8 @@ _HALF, _DIGITS = np.int32(0x3F3504F3), np.int32(0x7FFFFF)
 _ONE, _FOUR = np.float32(1), np.float32(4)
 _THIRD, _FIFTH, _SEVENTH = np.float32(1 / 3), np.float32(1 / 5), np.float32(1 / 7)
 _LN2 = np.float32(math.log(2))
+#: Words whose gains are found with one set of work arrays.
+_TOGETHER = 16
 #: What is gained beyond rounding, in nats.
 _SOMETHING = 1e-6
 
@@ -48,7 +50,7 @@ def fill_cells(starts, words, counts, class_of, cells, totals):
 
 
 @inner_kernel
-def n_log_n(table, n):
+def worth(table, n):
     """What a cell is worth, n ln n less a price if there is anything in it: from ``table`` as far as that reaches.
 
     The price is that of a single count, whose n ln n is 0.
@@ -61,7 +63,7 @@ def n_log_n(table, n):
 @inner_kernel
 def growth(table, n, more):
     """By how much a cell's worth grows when its count does."""
-    return n_log_n(table, n + more) - n_log_n(table, n)
+    return worth(table, n + more) - worth(table, n)
 
 
 @inner_kernel
@@ -74,7 +76,7 @@ def growth_of_total(table, n, more):
 def fill_values(table, cells, ones, values):
     """All of ``ones`` and ``values`` from ``cells``."""
     for i in range(len(cells)):
-        values[i] = n_log_n(table, cells[i])
+        values[i] = worth(table, cells[i])
         ones[i] = growth(table, cells[i], 1)
 
 
@@ -278,21 +280,22 @@ def propose(
 
     ``wanted`` is as long as ``chosen``.
     """
-    gains = np.empty((1, classes), np.float32)
-    for j in range(len(chosen)):
-        w = chosen[j]
-        k = class_of[w]
-        survey_words(chosen[j : j + 1], starts, words, counts, class_of, table, cells, ones, values, totals, gains)
-        to = best(gains[0], k)
-        gain = gains[0, to] - gains[0, k] if to >= 0 else -np.inf
-        wanted[j] = to if gain > -bearable(patience, times[w]) else k
+    gains = np.empty((_TOGETHER, classes), np.float32)
+    for first in range(0, len(chosen), _TOGETHER):
+        some = chosen[first : first + _TOGETHER]
+        survey_words(some, starts, words, counts, class_of, table, cells, ones, values, totals, gains)
+        for j in range(len(some)):
+            k = class_of[some[j]]
+            to = best(gains[j], k)
+            gain = gains[j, to] - gains[j, k] if to >= 0 else -np.inf
+            wanted[first + j] = to if gain > -bearable(patience, times[some[j]]) else k
 
 
 @kernel
 def change(table, cells, ones, values, side, c, k, more):
     """Count a pair of classes ``more`` times more."""
     cells[side, c, k] += more
-    values[side, c, k] = n_log_n(table, cells[side, c, k])
+    values[side, c, k] = worth(table, cells[side, c, k])
     ones[side, c, k] = growth(table, cells[side, c, k], 1)
 
 
