@@ -170,7 +170,7 @@ class Command:
         words = self.words[len(PLRE) :] if self.words[: len(PLRE)] == PLRE else self.words
         shown = ["plre"] if words is not self.words else []
         shown += ["python" if word == sys.executable else word for word in words]
-        line = shlex.join(re.sub(r"(^|=)/.*/(.)", r"\1\2", word) for word in shown)
+        line = shlex.join(re.sub(r"(^-[a-zA-Z]|^|=)/.*/(.)", r"\1\2", word) for word in shown)
         line += f" <{self.stdin.name}" if self.stdin else ""
         return line + (f" >{self.stdout.name}" if self.stdout else "")
 

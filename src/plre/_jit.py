@@ -145,7 +145,8 @@ class Team:
         )
         work()
         for helper in helpers:
-            helper.result()
+            if not helper.cancel():  # one that has not woken up has nothing left to do
+                helper.result()
         return [results[number] for number in range(len(results))]
 
 

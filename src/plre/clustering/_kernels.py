@@ -2,8 +2,8 @@
 
 Everything comes twice, for the two sides of a word: side 0 is about what follows it, side 1 about what precedes it.
 ``cells[0, c, k]`` is how often class k is followed by class c, ``cells[1, c, k]`` how often it is preceded by c, so
-what a word would gain in each class k is summed up along rows. ``values`` has n ln n of every cell, and ``ones`` by how
-much that grows when the count grows by one, which is all that most neighbours of a word ask for.
+what a word would gain in each class k is summed up along rows. ``values`` has what each cell is worth, and ``ones``
+by how much that grows when the count grows by one, which is all that most neighbours of a word ask for.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ _HALF, _DIGITS = np.int32(0x3F3504F3), np.int32(0x7FFFFF)
 _ONE, _FOUR = np.float32(1), np.float32(4)
 _THIRD, _FIFTH, _SEVENTH = np.float32(1 / 3), np.float32(1 / 5), np.float32(1 / 7)
 _LN2 = np.float32(math.log(2))
+#: Words whose gains are found with one set of work arrays.
+_TOGETHER = 16
 #: What is gained beyond rounding, in nats.
 _SOMETHING = 1e-6
 
@@ -48,24 +50,33 @@ def fill_cells(starts, words, counts, class_of, cells, totals):
 
 
 @inner_kernel
-def n_log_n(table, n):
-    """The function n ln n of whole numbers: from ``table`` as far as that reaches."""
+def worth(table, n):
+    """What a cell is worth, n ln n less a price if there is anything in it: from ``table`` as far as that reaches.
+
+    The price is that of a single count, whose n ln n is 0.
+    """
     if n < len(table):
         return table[n]
-    return n * math.log(n)
+    return n * math.log(n) + table[1]
 
 
 @inner_kernel
 def growth(table, n, more):
-    """By how much n ln n grows when n does."""
-    return n_log_n(table, n + more) - n_log_n(table, n)
+    """By how much a cell's worth grows when its count does."""
+    return worth(table, n + more) - worth(table, n)
+
+
+@inner_kernel
+def growth_of_total(table, n, more):
+    """The same of a class's total, for which there is no price."""
+    return growth(table, n, more) - table[1] * ((n + more > 0) - (n > 0))
 
 
 @kernel
 def fill_values(table, cells, ones, values):
     """All of ``ones`` and ``values`` from ``cells``."""
     for i in range(len(cells)):
-        values[i] = n_log_n(table, cells[i])
+        values[i] = worth(table, cells[i])
         ones[i] = growth(table, cells[i], 1)
 
 
@@ -107,7 +118,7 @@ def leaving(table, k, itself, n, occurs, seen, touched, cells, totals):
             c = touched[side, i]
             if c != k:
                 gain += growth(table, cells[side, c, k], -seen[side, c])
-        gain -= growth(table, totals[side, k], -occurs[side])
+        gain -= growth_of_total(table, totals[side, k], -occurs[side])
     return gain + growth(table, cells[0, k, k], -(seen[0, k] + seen[1, k] + itself))
 
 
@@ -120,7 +131,7 @@ def joining(table, k, to, itself, n, occurs, seen, touched, cells, totals):
             c = touched[side, i]
             if c != to and c != k:
                 gain += growth(table, cells[side, c, to], seen[side, c])
-        gain -= growth(table, totals[side, to], occurs[side])
+        gain -= growth_of_total(table, totals[side, to], occurs[side])
         # The word was counted on the other side of this cell while it was in k.
         gain += growth(table, cells[side, k, to] - seen[1 - side, to], seen[side, k])
     return gain + growth(table, cells[0, to, to], seen[0, to] + seen[1, to] + itself)
@@ -146,12 +157,12 @@ def twice_artanh(t):
 
 
 @fast_kernel
-def add_growths(cells, values, more, gains):
-    """Add by how much n ln n of each cell of a row would grow with ``more`` counts; ``values`` has it as it is."""
+def add_growths(cells, values, more, price, gains):
+    """Add by how much the worth of each cell of a row would grow with ``more`` counts; ``values`` has it as it is."""
     more = np.int32(more)
     for to in range(len(gains)):
         x = np.float32(np.int32(cells[to] + more))
-        gains[to] += x * single_log(x) - values[to]
+        gains[to] += x * single_log(x) - values[to] - price
 
 
 @fast_kernel
@@ -192,6 +203,7 @@ def survey(k, itself, n, occurs, seen, touched, table, cells, ones, values, tota
     In single precision, against counts as they are while the word is still in its class.
     """
     size = len(gains)
+    price = np.float32(-table[1])
     gains[:] = 0
     for side in range(2):
         take_totals(totals[side], occurs[side], gains)
@@ -202,7 +214,7 @@ def survey(k, itself, n, occurs, seen, touched, table, cells, ones, values, tota
                 single[alone] = c
                 alone += 1
             else:
-                add_growths(cells[side, c], values[side, c], seen[side, c], gains)
+                add_growths(cells[side, c], values[side, c], seen[side, c], price, gains)
         add_rows(ones[side], single, alone, gains)
     # Where a word is the neighbour of its own class or of the class it joins, two changes meet in one cell.
     for side in range(2):
@@ -268,21 +280,22 @@ def propose(
 
     ``wanted`` is as long as ``chosen``.
     """
-    gains = np.empty((1, classes), np.float32)
-    for j in range(len(chosen)):
-        w = chosen[j]
-        k = class_of[w]
-        survey_words(chosen[j : j + 1], starts, words, counts, class_of, table, cells, ones, values, totals, gains)
-        to = best(gains[0], k)
-        gain = gains[0, to] - gains[0, k] if to >= 0 else -np.inf
-        wanted[j] = to if gain > -bearable(patience, times[w]) else k
+    gains = np.empty((_TOGETHER, classes), np.float32)
+    for first in range(0, len(chosen), _TOGETHER):
+        some = chosen[first : first + _TOGETHER]
+        survey_words(some, starts, words, counts, class_of, table, cells, ones, values, totals, gains)
+        for j in range(len(some)):
+            k = class_of[some[j]]
+            to = best(gains[j], k)
+            gain = gains[j, to] - gains[j, k] if to >= 0 else -np.inf
+            wanted[first + j] = to if gain > -bearable(patience, times[some[j]]) else k
 
 
 @kernel
 def change(table, cells, ones, values, side, c, k, more):
     """Count a pair of classes ``more`` times more."""
     cells[side, c, k] += more
-    values[side, c, k] = n_log_n(table, cells[side, c, k])
+    values[side, c, k] = worth(table, cells[side, c, k])
     ones[side, c, k] = growth(table, cells[side, c, k], 1)
 
 
@@ -330,10 +343,12 @@ def move(chosen, wanted, patience, times, starts, words, counts, class_of, table
 
 @kernel
 def likelihood(table, cells, totals):
-    """Sum of N ln N over pairs of classes, less those over the classes on either side."""
+    """Sum of N ln N over pairs of classes, less those over the classes on either side; and how many pairs there are."""
     total = 0.0
+    pairs = 0
     for i in range(len(cells)):
-        total += n_log_n(table, cells[i])
+        total += growth_of_total(table, 0, cells[i])
+        pairs += cells[i] > 0
     for i in range(len(totals)):
-        total -= n_log_n(table, totals[i])
-    return total
+        total -= growth_of_total(table, 0, totals[i])
+    return total, pairs

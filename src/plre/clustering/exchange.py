@@ -4,10 +4,12 @@ A clustering is good if the class bigrams of the text are likely:
 
     sum N(a, b) ln N(a, b)  -  sum N(a, .) ln N(a, .)  -  sum N(., b) ln N(., b)        over classes a, b
 
-Each word in turn moves to the class where that sum becomes largest. Moves that only ever gain soon come to rest in a
-poor place, so words are made restless first (threshold accepting): a word goes to the best class other than its own
-even if it loses by it, but never more than its patience, which falls from sweep to sweep until only gains are left.
-What a word may lose grows with the root of its frequency, so that frequent words move at all while rare ones settle.
+Every pair of classes that occurs costs a little: a model that is to be used on other text must discount each of them,
+so the fewer the better. Each word in turn moves to the class where all this becomes largest. Moves that only ever gain
+soon come to rest in a poor place, so words are made restless first (threshold accepting): a word goes to the best class
+other than its own even if it loses by it, but never more than its patience, which falls from sweep to sweep until only
+gains are left. What a word may lose grows with the root of its frequency, so that frequent words move at all while rare
+ones settle.
 
 Words are looked at in batches: what the words of a batch want is found side by side, all counts staying as they are,
 and then carried out one after the other if it is still good by then. So nothing depends on the number of threads.
@@ -34,9 +36,11 @@ SWEEPS = 40
 #: this share of the sweeps.
 _PATIENCE = 8.0
 _RESTLESS = 0.9
+#: What a pair of classes costs, in nats.
+PRICE = 0.75
 #: Batches of a sweep, with about equally many neighbours each, and the pieces of a batch that threads share.
 _BATCHES = 64
-_PIECES = 4
+_PIECES = 8
 #: n ln n is looked up to here, and computed beyond.
 _TABLE = 1 << 20
 #: Words of a batch, cut into pieces.
@@ -98,7 +102,7 @@ class Partition:
         self.times = neighbours.times().max(axis=0)
         self.sweeps = 0
         n = np.arange(_TABLE, dtype=np.float64)
-        self.table = n * np.log(np.maximum(n, 1))
+        self.table = n * np.log(np.maximum(n, 1)) - PRICE * (n > 0)
         kernels.fill_cells(*neighbours.arrays(), self.class_of, self.cells, self.totals)
         kernels.fill_values(self.table, self.cells.ravel(), self.ones.ravel(), self.values.ravel())
 
@@ -124,8 +128,13 @@ class Partition:
         return gains[0] - gains[0, self.class_of[word]]
 
     def likelihood(self) -> float:
-        """The sum that is to become large."""
-        return kernels.likelihood(self.table, self.cells[0].ravel(), self.totals.ravel())
+        """The sum above, without the price of pairs."""
+        return kernels.likelihood(self.table, self.cells[0].ravel(), self.totals.ravel())[0]
+
+    def worth(self) -> float:
+        """What is to become large."""
+        likelihood, pairs = kernels.likelihood(self.table, self.cells[0].ravel(), self.totals.ravel())
+        return likelihood - PRICE * pairs
 
     def assignment(self) -> NDArray[np.int32]:
         """The class of every word; -1 for ``<s>`` and ``</s>``."""
