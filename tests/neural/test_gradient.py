@@ -58,12 +58,13 @@ def test_dropout_leaves_the_expectation_and_has_a_seed() -> None:
 def test_the_step_is_halved_when_gains_get_small_and_training_ends() -> None:
     course = Course(rate=0.8)
     assert [course.record(p, 99) for p in (100, 90, 89.9)] == [True, True, True]
-    assert (course.rate, course.finished) == (0.4, False)
+    assert (course.rate, course.converged) == (0.4, False)
     assert course.record(80, 99)
-    assert (course.rate, course.finished) == (0.2, False)
+    assert (course.rate, course.converged) == (0.2, False)
     assert not course.record(81, 99)
-    assert course.finished
+    assert course.converged
+    assert course.finished(99)
     short = Course(rate=1)
     rates = [short.rate for perplexity in (50, 40, 30, 20, 10) if short.record(perplexity, 5)]
     assert rates == [1, 0.5, 0.25, 0.125, 0.0625]
-    assert (short.finished, short.converged) == (True, False)
+    assert (short.finished(5), short.finished(6), short.converged) == (True, False, False)

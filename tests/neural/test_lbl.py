@@ -95,6 +95,12 @@ def test_same_seed_same_numbers_on_any_number_of_threads(text: list[str], shared
     assert not torch.equal(one["seen"], other["seen"])
 
 
+def test_a_word_of_a_list_that_was_never_seen(text: list[str]) -> None:
+    lm = plre.neural.train(text, context=2, vocab=["w1", "never", "w2"], **SMALL)
+    assert list(lm.vocab)[3:] == ["w1", "never", "w2"]
+    assert 0 < lm.prob("never", "w1") < lm.prob("w2", "w1")
+
+
 class _Stops(Progress):
     """Ctrl-C after the first epoch."""
 
@@ -103,8 +109,9 @@ class _Stops(Progress):
             raise KeyboardInterrupt
 
 
-def test_goes_on_where_it_stopped(text: list[str], other_text: list[str], tmp_path: Path) -> None:
-    options = {**SMALL, "context": 3, "epochs": 3, "dev": other_text, "vocab": ["w1", "w2", "w3", "w7", "never"]}
+def test_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    text = [" ".join(f"w{i * i % 101}" for i in range(4000))]
+    options = {**SMALL, "context": 3, "epochs": 3, "dev": text}
     whole = plre.neural.train(text, **options)
     path = tmp_path / "training"
     with pytest.raises(KeyboardInterrupt):
@@ -112,6 +119,9 @@ def test_goes_on_where_it_stopped(text: list[str], other_text: list[str], tmp_pa
     resumed = plre.neural.train(text, checkpoint=path, **options)
     assert resumed.metadata["perplexities"] == whole.metadata["perplexities"]
     assert all(torch.equal(resumed.network.weights[name], weights) for name, weights in whole.network.weights.items())
+    longer = plre.neural.train(text, checkpoint=path, **{**options, "epochs": 5})
+    assert longer.metadata["perplexities"][:3] == whole.metadata["perplexities"]
+    assert len(longer.metadata["perplexities"]) == 5
     with pytest.raises(plre.UsageError, match="other options"):
         plre.neural.train(text, checkpoint=path, **{**options, "seed": 5})
 

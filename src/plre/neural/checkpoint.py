@@ -16,12 +16,13 @@ _KIND = "log-bilinear model in training"
 
 
 class Checkpoint:
-    """The file of a trainer. If it is there already, the trainer goes on from it."""
+    """The file of a trainer. If it is there already, the trainer goes on from it, also for more epochs than before."""
 
     def __init__(self, path: str | os.PathLike[str], trainer: Trainer, about: dict[str, Any]) -> None:
         self.path = path
         self.trainer = trainer
-        self.run = {"settings": trainer.settings.as_dict(), "about": dict(about)}
+        settings = {name: value for name, value in trainer.settings.as_dict().items() if name != "epochs"}
+        self.run = {"settings": settings, "about": dict(about)}
         if os.path.exists(path):
             self._resume()
 

@@ -39,9 +39,8 @@ class Course:
     #: Of the processors, on all threads.
     seconds: float = 0.0
     halving: bool = False
-    #: It gets no better; or training was to end, whether or not.
+    #: It gets no better.
     converged: bool = False
-    finished: bool = False
     #: Perplexity after each epoch: of the held-out text, or of the training text while it was learnt.
     perplexities: list[float] = field(default_factory=list)
 
@@ -51,11 +50,14 @@ class Course:
         self.perplexities.append(perplexity)
         gain = 1 - perplexity / best if best < math.inf else 1.0
         self.converged = self.halving and gain < _STOP
-        self.finished = self.converged or len(self.perplexities) >= epochs
         self.halving = self.halving or gain < _SLOW or len(self.perplexities) >= epochs - _LAST
         if self.halving:
             self.rate /= 2
         return gain > 0
+
+    def finished(self, epochs: int) -> bool:
+        """Whether there is nothing more to do."""
+        return self.converged or len(self.perplexities) >= epochs
 
 
 class Trainer:
@@ -79,7 +81,7 @@ class Trainer:
         self, text: Tensor, dev: Tensor | None, threads: int, progress: Progress, after_epoch: Callable[[], object]
     ) -> None:
         """Train to the end, and leave the best weights in the network."""
-        while not self.course.finished:
+        while not self.course.finished(self.settings.epochs):
             epoch = len(self.course.perplexities) + 1
             start = time.process_time()
             perplexity = self._epoch(text, epoch, threads, progress)
