@@ -69,10 +69,10 @@ def test_no_folder_for_temporary_files(tmp_path: Path) -> None:
 
 def everything_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let training keep nothing in memory, and cut the text into many pieces and buckets."""
-    from plre import training
+    from plre import scratch
     from plre.counts import local
 
-    monkeypatch.setattr(training, "_SMALLEST_MEMORY", 0)
+    monkeypatch.setattr(scratch, "_SMALLEST_MEMORY", 0)
     monkeypatch.setattr(local, "_PIECE", 500)
     monkeypatch.setattr(local, "_BUCKET", 100)
     monkeypatch.setattr(local, "_BATCH", 3)
