@@ -61,6 +61,13 @@ def test_a_list_of_words_and_streams(text: list[str]) -> None:
     assert stream.counts[1:3].tolist() == [0, 0]
 
 
+def test_classes_that_no_memory_holds_are_refused() -> None:
+    words = [" ".join(f"w{i}" for i in range(2000))]
+    with pytest.raises(plre.UsageError, match="1,900 classes need"):
+        plre.cluster(words, 1900, min_count=1, memory="100M")
+    assert len(plre.cluster(LINES, 10**6, min_count=1, memory="100M")) == 6
+
+
 def test_the_command_prints_words_by_class(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, out = tmp_path / "text.txt", tmp_path / "classes.tsv"
     source.write_text("\n".join(LINES) + "\n")

@@ -134,8 +134,8 @@ def cluster(
     encoded = encode_text(
         text, min_count=min_count, vocab=fixed, options=options, threads=threads, progress=progress, scratch=scratch
     )
+    _check_memory(min(classes, len(encoded.vocab)), scratch)
     counts = count_ngrams(encoded, 2, threads=threads, progress=progress, scratch=scratch)
-    _check_memory(classes, scratch)
     found = search(counts, classes, sweeps=sweeps, seed=seed, threads=threads, progress=progress)
     times = np.asarray(counts[1].raw[:])
     predicted = found.neighbours.times()[1]
