@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import plre
-from benchmarks.common import CORPORA, made, plain
+from benchmarks.common import CORPORA, made, plain, table
 from plre.cli.watch import make_watcher
+from plre.comparison import numbers
 from plre.comparison.chart import Chart, draw
 from plre.comparison.results import Comparison, Row
 from plre.comparison.style import STYLE
@@ -29,6 +30,34 @@ WORK = Path(os.environ.get("PLRE_EXPERIMENTS", Path(tempfile.gettempdir()) / "pl
 LARGE = "english+legal"
 #: In the order of the tables: the first two stand for the paper's small corpora.
 SMALL = ("english", "russian", "wikitext2")
+
+
+#: The paper's test perplexities of int-MKN and PLRE, by its names for its corpora (order 3, large ones 4).
+PAPER = {
+    "Small-English": (100.07, 95.15),
+    "Small-Russian": (260.19, 238.96),
+    "Large-English": (77.90, 75.66),
+    "Large-Russian": (289.63, 264.59),
+}
+
+
+def beside_the_paper(stand_ins: dict[str, tuple[str, Comparison] | None], order: int) -> str:
+    """The paper's int-MKN and PLRE, and ours on the corpus that stands in for each of its own."""
+    rows = []
+    for name, stand_in in stand_ins.items():
+        line = [name, *_pair(*PAPER[name])]
+        if stand_in is None:
+            rows.append([*line, "none", *[numbers.NOTHING] * 3])
+            continue
+        corpus, comparison = stand_in
+        mkn, ours = (comparison.row(method, order).test or 0.0 for method in ("mkn", "plre"))
+        rows.append([*line, corpus, *_pair(mkn, ours)])
+    columns = ["int-MKN", "PLRE", "gain"]
+    return table(["paper", *columns, "here", *columns], rows)
+
+
+def _pair(mkn: float, ours: float) -> list[str]:
+    return [numbers.perplexity(mkn), numbers.perplexity(ours), numbers.percent(1 - ours / mkn)]
 
 
 def training_text(corpus: str) -> Path:

@@ -24,34 +24,31 @@ from plre.neural.settings import Settings
 STORE = RESULTS / "lbl.json"
 ORDER = 4
 #: Models of counted n-grams, by the names of the paper.
-COUNTED: dict[str, Any] = {
-    f"int-KN({ORDER})": {"method": "kn"},
-    f"int-MKN({ORDER})": {"method": "mkn"},
-    f"PLRE({ORDER})": {"method": "plre", "preset": "paper"},
+COUNTED = {
+    f"int-KN({ORDER})": ["kn"],
+    f"int-MKN({ORDER})": ["mkn"],
+    f"PLRE({ORDER})": ["plre"],
+    f"int-MKN({ORDER}) + class-based({ORDER})": ["mkn", "class"],
 }
 
 Row = dict[str, Any]
 
 
 def counted(corpus: str, name: str, threads: int) -> Row:
-    """An n-gram model of order 4; PLRE's ranks are chosen on the dev text."""
-    options = COUNTED[name]
-    dev = part(corpus, "valid") if options["method"] == "plre" else None
+    """Models of order 4, or a mixture of two; ranks and weights are found on the dev text."""
+    dev = part(corpus, "valid")
+    how: dict[str, Any] = {"order": ORDER, "min_count": CORPORA[corpus], "markers": False, "threads": threads}
     start = time.process_time()
-    lm = plre.train(
-        part(corpus, "train"),
-        order=ORDER,
-        dev=dev,
-        min_count=CORPORA[corpus],
-        markers=False,
-        threads=threads,
-        **options,
-    )
+    parts = [
+        plre.train(part(corpus, "train"), method=method, dev=dev if method == "plre" else None, **how)
+        for method in COUNTED[name]
+    ]
+    lm = plre.mix(parts, dev=dev, threads=threads) if len(parts) > 1 else parts[0]
     seconds = time.process_time() - start
     report = plre.evaluate(lm, part(corpus, "test"))
     return {
         "perplexity": report.perplexity,
-        "dev_perplexity": lm.perplexity(part(corpus, "valid")),
+        "dev_perplexity": lm.perplexity(dev),
         "tokens": report.tokens,
         "processor_seconds": seconds,
         "signature": report.signature,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.common import table
-from experiments.common import SMALL, compare, record, write
+from experiments.common import SMALL, beside_the_paper, compare, record, write
 from plre.comparison import numbers
 from plre.comparison.results import Row
 
@@ -24,7 +24,14 @@ def main() -> None:
     headings = ["method", *(f"{corpus} {what}" for corpus in SMALL for what in ("dev", "test", "gain"))]
     order = [f"- {corpus}: {ordering(found[corpus].of_order(ORDER))}" for corpus in SMALL]
     data = {corpus: [record(row) for row in comparison.rows] for corpus, comparison in found.items()}
-    markdown = [table(headings, rows), "From best to worst on the test text:", "\n".join(order)]
+    paper = {"Small-English": ("english", found["english"]), "Small-Russian": ("russian", found["russian"])}
+    markdown = [
+        table(headings, rows),
+        "From best to worst on the test text:",
+        "\n".join(order),
+        "Beside the paper:",
+        beside_the_paper(paper, ORDER),
+    ]
     write("table1", {"order": ORDER, "corpora": data}, "\n\n".join(markdown))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.common import table
-from experiments.common import LARGE, compare, record, write
+from experiments.common import LARGE, beside_the_paper, compare, record, write
 from plre.comparison import numbers
 from plre.comparison.statistics import FLIPS
 
@@ -22,7 +22,9 @@ def main() -> None:
             line.append(numbers.probability(row.gain.p, 1 / (FLIPS + 1)))
         rows.append(line + [numbers.NOTHING] * (7 - len(line)))
     headings = ["method", "dev", "test", "10 bootstrap test sets", "gain", "95 % interval", "p"]
-    write("table2", {"order": ORDER, "rows": [record(row) for row in comparison.rows]}, table(headings, rows))
+    paper = beside_the_paper({"Large-English": (LARGE, comparison), "Large-Russian": None}, ORDER)
+    markdown = f"{table(headings, rows)}\n\nBeside the paper:\n\n{paper}"
+    write("table2", {"order": ORDER, "rows": [record(row) for row in comparison.rows]}, markdown)
 
 
 if __name__ == "__main__":

@@ -91,6 +91,7 @@ def split(name: str, keep: int) -> Any:
     [
         (lambda h: h["__metadata__"].clear(), "not a plre model"),
         (about(format=99), "has format 99.*newer plre"),
+        (about(kind="log-bilinear model"), "is a log-bilinear model; open it with plre.neural.load"),
         (about(format=float("inf")), "header is damaged"),
         (about(order=4), "3 orders instead of 4"),
         (about(order=2), "3 orders instead of 2"),

@@ -96,9 +96,13 @@ class LanguageModel(ABC):
         raw, tensors, data = file.read(name)
         try:
             metadata = json.loads(raw["plre"])
-            layout.check_metadata(metadata)
+            other = dict(metadata).get("kind")
+            if other is None:
+                layout.check_metadata(metadata)
         except (ValueError, KeyError, TypeError) as error:
             raise ModelFileError(f"{name}: its header is damaged ({error}); copy or train the model again") from None
+        if other is not None:
+            raise ModelFileError(f"{name}: is a {other}; open it with plre.neural.load")
         version = metadata["format"]
         if version != layout.FORMAT:
             raise ModelFileError(
