@@ -102,7 +102,7 @@ def train(
     if dev is not None:
         held_out = encode_text(dev, vocab=encoded.vocab, options=options, threads=threads, progress=progress)
     about: dict[str, Any] = {
-        "min_count": None if fixed else min_count,
+        "min_count": min_count if fixed is None else None,
         "tokens": len(encoded.ids) - encoded.sentences,
         "sentences": encoded.sentences,
         "version": __version__,

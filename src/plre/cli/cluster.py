@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from plre.cli.options import as_paths, run_options, text_options
-from plre.cli.train import check_inputs
+from plre.cli.options import as_paths, check_output, run_options, text_options
 from plre.errors import UsageError
 
 
@@ -60,7 +59,8 @@ def cluster(
     from plre.clustering.cluster import cluster as run
     from plre.clustering.exchange import SWEEPS
 
-    check_inputs(output or "", texts, None, vocab)
+    output = None if output == "-" else output
+    check_output(output or "", [*texts, vocab], "the classes")
     if output and not os.path.isdir(os.path.dirname(os.path.realpath(output))):
         raise UsageError(f"{output}: there is no such directory; make it first")
     if vocab and min_count is not None:

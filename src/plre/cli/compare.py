@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from plre.cli.options import run_options
+from plre.cli.options import run_options, text_options
 
 
 def whole_numbers(context: click.Context, option: click.Parameter, value: str) -> list[int]:
@@ -47,6 +49,7 @@ def whole_numbers(context: click.Context, option: click.Parameter, value: str) -
 @click.option("--jobs", type=click.IntRange(1), help="Models trained side by side.  [default: as many as cores]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of random starts and draws.")
 @click.option("--keep-models/--discard-models", default=True, show_default=True, help="What happens to model files.")
+@text_options
 @run_options
 def compare(
     train: str,
@@ -61,6 +64,8 @@ def compare(
     jobs: int | None,
     seed: int,
     keep_models: bool,
+    errors: Any,
+    skip_markers: bool,
     threads: int | None,
     quiet: bool,
 ) -> None:
@@ -89,6 +94,8 @@ def compare(
             classes=classes,
             ranks=ranks,
             seed=seed,
+            skip_markers=skip_markers,
+            errors=errors,
             jobs=jobs,
             threads=threads,
             keep_models=keep_models,

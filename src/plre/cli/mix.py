@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import click
 
-from plre.cli.options import run_options, text_options
+from plre.cli.options import check_output, run_options, text_options
 from plre.errors import UsageError
 
 
@@ -42,8 +41,7 @@ def mix(
     from plre.model.file import check_target
 
     check_target(output)
-    if any(os.path.exists(output) and os.path.exists(model) and os.path.samefile(output, model) for model in models):
-        raise UsageError(f"{output}: is one of the models; choose another name for the mixture")
+    check_output(output, [*models, dev], "the mixture")
     progress = make_progress(quiet)
     lm = run(
         models,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import glob
+import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from plre.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,6 +41,19 @@ def run_options(function: F) -> F:
     ):
         function = option(function)
     return function
+
+
+def check_output(output: str, inputs: Iterable[str | None], what: str) -> None:
+    """Refuse to overwrite what is read (also where a pattern names it), and to read standard input twice."""
+    names = [name for name in inputs if name]
+    if names.count("-") > 1:
+        raise UsageError("standard input (-) can be read only once")
+    if not os.path.exists(output):
+        return
+    for name in names:
+        for path in glob.glob(name) or [name]:
+            if os.path.exists(path) and os.path.samefile(output, path):
+                raise UsageError(f"{output}: is read too; choose another name for {what}")
 
 
 def as_paths(texts: tuple[str, ...]) -> list[Path]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import Any
 
 import click
 
-from plre.cli.options import as_paths, run_options, text_options
+from plre.cli.options import as_paths, check_output, run_options, text_options
 from plre.errors import UsageError
 
 
@@ -90,7 +89,7 @@ def train(
     from plre.training import train as run
 
     check_target(output)
-    check_inputs(output, texts, dev, vocab)
+    check_output(output, [*texts, dev, vocab], "the model")
     if vocab and min_count is not None:
         raise UsageError("give --vocab or --min-count, not both")
     start = time.perf_counter()
@@ -125,13 +124,3 @@ def train(
             f"{output}: {lm.metadata['method']}, order {lm.order}, {ngrams} n-grams, {size:.1f} MB, "
             f"{time.perf_counter() - start:.1f} s"
         )
-
-
-def check_inputs(output: str, texts: tuple[str, ...], dev: str | None, vocab: str | None) -> None:
-    """Refuse to read standard input twice, to overwrite what is read, and options that exclude each other."""
-    inputs = [*texts, *([dev] if dev else []), *([vocab] if vocab else [])]
-    if inputs.count("-") > 1:
-        raise UsageError("standard input (-) can be read only once")
-    for name in inputs:
-        if os.path.exists(output) and os.path.exists(name) and os.path.samefile(output, name):
-            raise UsageError(f"{output}: is one of the texts; choose another name for the model")

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre._jit import cpu_count
-from plre.clustering.exchange import SWEEPS, Partition, search
+from plre.clustering.exchange import SWEEPS, check_memory, search
 from plre.counts.local import count_ngrams
-from plre.errors import PlreError, TooLargeError, UsageError
+from plre.errors import PlreError, UsageError
 from plre.progress import Progress
-from plre.scratch import Scratch, scratch_within
+from plre.scratch import scratch_within
 from plre.text.encode import TextOptions, encode_text, read_vocabulary
 from plre.text.sources import Errors, Source
 from plre.text.vocabulary import Vocabulary
@@ -134,7 +134,7 @@ def cluster(
     encoded = encode_text(
         text, min_count=min_count, vocab=fixed, options=options, threads=threads, progress=progress, scratch=scratch
     )
-    _check_memory(min(classes, len(encoded.vocab)), scratch)
+    check_memory(min(classes, len(encoded.vocab)), scratch)
     counts = count_ngrams(encoded, 2, threads=threads, progress=progress, scratch=scratch)
     found = search(counts, classes, sweeps=sweeps, seed=seed, threads=threads, progress=progress)
     times = np.asarray(counts[1].raw[:])
@@ -143,12 +143,3 @@ def cluster(
     loglikelihood = found.likelihood() + float(predicted @ np.log(predicted))
     perplexity = float(np.exp(-loglikelihood / max(predicted.sum(), 1.0)))
     return Clustering(encoded.vocab, found.assignment(), times, loglikelihood, perplexity, found.sweeps)
-
-
-def _check_memory(classes: int, scratch: Scratch) -> None:
-    """The scratch has a third of the memory; the counts of pairs of classes may have the rest."""
-    need = Partition.bytes(classes)
-    if scratch.memory is not None and need > 2 * scratch.memory:
-        raise TooLargeError(
-            f"{classes:,} classes need {need / 1e9:.1f} GB of memory; use fewer, or allow more --memory"
-        )

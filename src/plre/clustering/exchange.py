@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from plre._jit import Team, even_ranges
 from plre.clustering import _kernels as kernels
 from plre.counts.ngrams import Counts
-from plre.errors import UsageError
+from plre.errors import TooLargeError, UsageError
 from plre.progress import Progress
+from plre.scratch import Scratch
 from plre.text.vocabulary import BOS, EOS
 
 #: How often every word is offered a move, unless told.
@@ -179,8 +180,10 @@ def search(
     counts: Counts, classes: int, *, sweeps: int, seed: int, threads: int, progress: Progress | None
 ) -> Partition:
     """What ``exchange`` finds, with the counts of its classes."""
-    if classes < 1:
-        raise UsageError(f"there must be at least 1 class, not {classes}")
+    if not isinstance(classes, int) or classes < 1:
+        raise UsageError(f"there must be at least 1 class, a whole number, not {classes}")
+    if not isinstance(seed, int) or seed < 0:
+        raise UsageError(f"the seed must be a whole number from 0 up, not {seed}")
     if counts.order < 2:
         raise UsageError("words are clustered by their bigrams; count order 2")
     progress = progress or Progress()
@@ -194,10 +197,19 @@ def search(
     batches = partition.neighbours.batches(words)
     patience = _PATIENCE * np.maximum(0.0, 1 - np.arange(sweeps) / (_RESTLESS * sweeps))
     with Team(threads) as team, progress.stage("exchanging words", sweeps, "sweeps") as advance:
-        for bearable in patience.tolist() if classes < len(words) else []:
+        for bearable in patience.tolist() if 1 < classes < len(words) else []:
             moved = partition.sweep(words, batches, team, bearable)
             partition.sweeps += 1
             advance(1)
             if not moved and not bearable:
                 break
     return partition
+
+
+def check_memory(classes: int, scratch: Scratch) -> None:
+    """The scratch has a third of the memory; the counts of pairs of classes may have the rest."""
+    need = Partition.bytes(classes)
+    if scratch.memory is not None and need > 2 * scratch.memory:
+        raise TooLargeError(
+            f"{classes:,} classes need {need / 1e9:.1f} GB of memory; use fewer, or allow more --memory"
+        )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from plre._jit import cpu_count
 from plre._version import __version__
-from plre.comparison.methods import REFERENCE
+from plre.comparison.methods import ENSEMBLE, REFERENCE
 from plre.comparison.outputs import write_outputs
 from plre.comparison.plan import Job, Settings, Texts, key, main_jobs, make_settings, rank_jobs, waves
 from plre.comparison.results import Comparison, Row
@@ -24,6 +24,7 @@ from plre.comparison.texts import TextPath, read_text, sentence_tokens
 from plre.comparison.work import Task
 from plre.errors import PlreError, UsageError
 from plre.scratch import machine_memory
+from plre.text.sources import Errors
 
 
 def compare(
@@ -38,6 +39,8 @@ def compare(
     classes: int | None = None,
     ranks: Sequence[int] = (5, 10, 20, 50, 100),
     seed: int = 0,
+    skip_markers: bool = False,
+    errors: Errors = "strict",
     jobs: int | None = None,
     threads: int | None = None,
     keep_models: bool = True,
@@ -54,25 +57,28 @@ def compare(
     min_count    words seen less often in ``train`` become ``<unk>``
     classes      how many, for the class-based model
     ranks        of the low rank bigram, tried at the middle order for one of the pictures; () for none
+    skip_markers treat ``<s>`` and ``</s>`` in the texts as white space instead of refusing them
+    errors       "replace" goes on over invalid UTF-8
     jobs         models trained side by side, each in a process of its own; without it as many as there are cores
     threads      cores to use, shared by the jobs
     keep_models  False: model files are removed at the end
     watcher      is told what happens meanwhile
     """
-    settings = make_settings(methods, orders, min_count, classes, ranks, seed)
+    settings = make_settings(methods, orders, min_count, classes, ranks, seed, skip_markers, errors)
     cores = cpu_count() if threads is None else threads
     cells, tries = main_jobs(settings), rank_jobs(settings)
     side_by_side = min(cores, len(cells) + len(tries)) if jobs is None else jobs
     if cores < 1 or side_by_side < 1:
         raise UsageError(f"threads and jobs must be at least 1, not {cores} and {side_by_side}")
     store = Store(output)
-    texts = Texts(read_text(train), read_text(dev), read_text(test))
+    reading = settings.reading()
+    texts = Texts(*(read_text(text, **reading) for text in (train, dev, test)))
     store.prepare()
     course = _Course(settings, texts, store, side_by_side, max(1, cores // side_by_side), watcher or Watcher())
     outcomes = course.run([*cells, *tries])
     if not any(outcome.result for outcome in outcomes.values()):
         raise PlreError(f"every job failed; the first one: {next(iter(outcomes.values())).error}")
-    tokens = sentence_tokens(texts.test)
+    tokens = sentence_tokens(texts.test, errors)
     comparison = Comparison(
         settings,
         texts,
@@ -143,6 +149,7 @@ class _Course:
             scores=str(files.scores.absolute()),
             threads=self.threads,
             memory=machine_memory() * 4 // 5 // self.workers,
+            reading=self.settings.reading(),
         )
 
     def _keep(self, job: Job, result: Result) -> Result:
@@ -193,6 +200,9 @@ def _command(settings: Settings, texts: Texts, output: str | os.PathLike[str]) -
     words += ["--methods", ",".join(settings.methods), "--min-count", settings.min_count]
     if settings.classes is not None:
         words += ["--classes", settings.classes]
-    if settings.ranks:
+    if ENSEMBLE in settings.methods:
         words += ["--ranks", ",".join(map(str, settings.ranks))]
+    words += ["--skip-markers"] * settings.skip_markers
+    if settings.errors != "strict":
+        words += ["--errors", settings.errors]
     return shlex.join(map(str, [*words, "--seed", settings.seed]))

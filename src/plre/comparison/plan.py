@@ -13,6 +13,7 @@ from plre.comparison.methods import ENSEMBLE, chosen_methods, components, displa
 from plre.comparison.texts import Text
 from plre.ensemble.recipe import make_recipe
 from plre.errors import UsageError
+from plre.text.sources import Errors
 
 #: The slices of the trigram have nearly all rank 1 with this fraction; only the bigram's rank differs from job to job.
 _SLICES = "3:0.5:0.001"
@@ -29,11 +30,20 @@ class Settings:
     #: Of the low rank bigram, for the picture of perplexity against rank.
     ranks: tuple[int, ...] = ()
     seed: int = 0
+    #: How text is read.
+    skip_markers: bool = False
+    errors: Errors = "strict"
 
     @property
     def middle(self) -> int:
-        """The order at which ranks are tried."""
-        return self.orders[(len(self.orders) - 1) // 2]
+        """The order at which ranks are tried: the lower one of two in the middle, and one with bigrams if there is."""
+        orders = [order for order in self.orders if order > 1] or list(self.orders)
+        return orders[(len(orders) - 1) // 2]
+
+    def reading(self) -> dict[str, Any]:
+        """How text is read, where it is not as usual: so that usual results keep their keys."""
+        chosen = {"skip_markers": self.skip_markers, "errors": self.errors}
+        return {name: value for name, value in chosen.items() if value not in (False, "strict")}
 
 
 @dataclass(frozen=True)
@@ -56,7 +66,7 @@ class Job:
 
     def options(self, settings: Settings) -> dict[str, Any]:
         """How :func:`plre.train` makes the model."""
-        options: dict[str, Any] = {"min_count": settings.min_count, "seed": settings.seed}
+        options: dict[str, Any] = {"min_count": settings.min_count, "seed": settings.seed, **settings.reading()}
         if settings.classes is not None and "class" in self.method.split("+"):
             options["classes"] = settings.classes
         if self.rank:
@@ -84,6 +94,8 @@ def make_settings(
     classes: int | None,
     ranks: Sequence[int],
     seed: int,
+    skip_markers: bool = False,
+    errors: Errors = "strict",
 ) -> Settings:
     """The settings, checked before anything runs."""
     names = chosen_methods(methods)
@@ -98,7 +110,7 @@ def make_settings(
     if any(not isinstance(rank, int) or rank < 1 for rank in ranks):
         raise UsageError(f"ranks are whole numbers from 1 up, not {', '.join(map(str, ranks))}")
     wanted = tuple(sorted(set(ranks))) if ENSEMBLE in names else ()
-    return Settings(tuple(names), tuple(sorted(set(orders))), min_count, classes, wanted, seed)
+    return Settings(tuple(names), tuple(sorted(set(orders))), min_count, classes, wanted, seed, skip_markers, errors)
 
 
 def main_jobs(settings: Settings) -> list[Job]:

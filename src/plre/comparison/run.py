@@ -54,7 +54,7 @@ class Processes:
     def __init__(self) -> None:
         self._running: set[subprocess.Popen[str]] = set()
         self._lock = threading.Lock()
-        self._stopped = False
+        self.stopped = False
 
     def run(self, task: Task, stage: Callable[[str], None]) -> Result:
         """Do a task in a new process; ``stage`` is told what runs now."""
@@ -62,7 +62,7 @@ class Processes:
             json.dump(asdict(task), order)
             order.seek(0)
             with self._lock:
-                if self._stopped:
+                if self.stopped:
                     raise JobError("stopped")
                 # In a session of its own, so that Ctrl-C reaches only this process, which then stops the others.
                 process = subprocess.Popen(
@@ -88,7 +88,7 @@ class Processes:
     def stop(self) -> None:
         """End all of them, and let no new one start."""
         with self._lock:
-            self._stopped = True
+            self.stopped = True
             for process in self._running:
                 process.terminate()
             for process in self._running:
@@ -137,7 +137,8 @@ def run_jobs(
             outcome = Outcome(finish(job, processes.run(task(job), lambda name: watcher.stage(job, name))))
         except JobError as error:
             outcome = Outcome(error=str(error))
-        watcher.ended(job, outcome)
+        if not processes.stopped:
+            watcher.ended(job, outcome)
         return outcome
 
     outcomes: dict[Job, Outcome] = {}

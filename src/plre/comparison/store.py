@@ -30,9 +30,10 @@ class Files:
         """The result, or None if the job has not been done (or not to the end)."""
         try:
             found: Result = json.loads(self.result.read_text())
-        except (OSError, ValueError):
+            np.load(self.scores, mmap_mode="r", allow_pickle=False)  # whether it is there, and whole
+        except (OSError, ValueError, EOFError):
             return None
-        return found if self.scores.exists() else None
+        return found
 
     def save(self, result: Result) -> None:
         """Keep a result; it appears when it is complete."""
@@ -73,7 +74,7 @@ class Store:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file that nobody ever sees half of."""
-    half = path.with_name(f".{path.name}.half")
+    half = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         half.write_text(text, encoding="utf-8")
         half.replace(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre.errors import TextError, UsageError
-from plre.text.sources import expand, read_blocks
+from plre.text.encode import refuse_marker
+from plre.text.sources import Errors, expand, read_blocks
+
+#: Sentence markers; those that are there after the texts were checked are to be treated as white space.
+_MARKER = re.compile(rb"(?<!\S)</?s>(?!\S)")
 
 TextPath = str | os.PathLike[str]
 
@@ -35,7 +40,7 @@ class Text:
         return {"bytes": self.size, "digest": self.digest}
 
 
-def read_text(given: TextPath) -> Text:
+def read_text(given: TextPath, *, skip_markers: bool = False, errors: Errors = "strict") -> Text:
     """Check that a text can be used: files (not a stream: every job reads them) of UTF-8 with at least one word."""
     name = os.fspath(given)
     paths = [os.path.abspath(path) if path != "-" else path for path in expand(name)]
@@ -45,7 +50,9 @@ def read_text(given: TextPath) -> Text:
     digest = hashlib.blake2b(digest_size=16)
     size = 0
     words = False
-    for block in read_blocks([Path(path) for path in paths]):
+    for block in read_blocks([Path(path) for path in paths], errors=errors):
+        if not skip_markers and (marker := _MARKER.search(block.data)):
+            refuse_marker(block, marker.start())
         digest.update(block.data)
         size += len(block.data)
         words = words or not block.data.isspace()
@@ -54,7 +61,8 @@ def read_text(given: TextPath) -> Text:
     return Text(name, tuple(paths), size, digest.hexdigest())
 
 
-def sentence_tokens(text: Text) -> NDArray[np.int64]:
+def sentence_tokens(text: Text, errors: Errors = "strict") -> NDArray[np.int64]:
     """For each sentence of a text its words and ``</s>``, counted: what a perplexity divides by."""
-    blocks = read_blocks(text.sources())
-    return np.array([len(line.split()) + 1 for block in blocks for line in block.data.split(b"\n")[:-1]], np.int64)
+    blocks = read_blocks(text.sources(), errors=errors)
+    lines = (_MARKER.sub(b" ", line) for block in blocks for line in block.data.split(b"\n")[:-1])
+    return np.array([len(line.split()) + 1 for line in lines], np.int64)

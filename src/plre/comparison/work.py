@@ -54,6 +54,8 @@ class Task:
     scores: str
     threads: int
     memory: int
+    #: How text is read, where it is not as usual; ``options`` has it too.
+    reading: dict[str, Any]
 
 
 def perform(task: Task, progress: Progress, checkpoint: Callable[[], None] = lambda: None) -> dict[str, Any]:
@@ -77,13 +79,13 @@ def perform(task: Task, progress: Progress, checkpoint: Callable[[], None] = lam
         checkpoint()
     lm = LanguageModel.load(task.model)
     reports = {
-        name: evaluate(lm, text, threads=task.threads, progress=progress)
+        name: evaluate(lm, text, threads=task.threads, progress=progress, **task.reading)
         for name, text in (("dev", dev), ("test", test))
     }
-    scores = np.concatenate(list(lm.score_text(test, threads=task.threads, progress=progress)))
+    scores = np.concatenate(list(lm.score_text(test, threads=task.threads, progress=progress, **task.reading)))
     np.save(task.scores, scores)
     with progress.stage("measuring the query rate"):
-        fastest = min(evaluate(lm, test, threads=task.threads).seconds for _ in range(_QUERIES))
+        fastest = min(evaluate(lm, test, threads=task.threads, **task.reading).seconds for _ in range(_QUERIES))
     return {
         "seconds": seconds,
         "peak_bytes": peak,
@@ -102,7 +104,7 @@ def perform(task: Task, progress: Progress, checkpoint: Callable[[], None] = lam
 def make_model(task: Task, text: Source, dev: Source, progress: Progress) -> LanguageModel:
     """Train it; or mix the saved models, with weights fitted on the dev text."""
     if task.parts:
-        return plre.mix(task.parts, dev=dev, threads=task.threads, progress=progress)
+        return plre.mix(task.parts, dev=dev, threads=task.threads, progress=progress, **task.reading)
     return train(
         text,
         order=task.order,
@@ -120,12 +122,12 @@ def _warm_up(task: Task) -> None:
     text, dev = (_first_lines(paths) for paths in (task.train, task.dev))
     with contextlib.suppress(PlreError):
         lm = make_model(task, text, dev, Progress())
-        evaluate(lm, dev)
+        evaluate(lm, dev, **task.reading)
         lm.score_lines(dev)
 
 
 def _first_lines(paths: list[str]) -> list[str]:
-    block = next(read_blocks([Path(path) for path in paths]))
+    block = next(read_blocks([Path(path) for path in paths], errors="replace"))
     return [line.decode() for line in islice(block.data.split(b"\n"), _WARM_UP)]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.clustering.exchange import exchange
+from plre.clustering.exchange import check_memory, exchange
 from plre.counts.ngrams import Counter
 from plre.ensemble.build import Builder
 from plre.ensemble.recipe import Recipe
@@ -85,6 +85,7 @@ class ClassBuilder:
         how: dict[str, Any] = {"threads": threads, "progress": progress, "scratch": scratch}
         self.vocab = text.vocab
         self.recipe = recipe
+        check_memory(min(recipe.classes, len(text.vocab)), scratch)
         bigrams = counter(text, 2, **how)
         found = exchange(bigrams, recipe.classes, seed=recipe.seed, threads=threads, progress=progress)
         self.classes = classes_of(text.vocab, found, np.asarray(bigrams[1].raw[:]))

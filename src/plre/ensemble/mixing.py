@@ -35,20 +35,24 @@ def mix(
 ) -> Mixture:
     """Mix models (or model files): P(w | h) = sum of weight x P_model(w | h).
 
-    dev      held-out text on which the weights are found. It should be text that no model was trained or fitted on
+    dev      held-out text on which the weights are found: not text that a model was trained on. Text on which one
+             chose ranks or fitted discounts will do, if that one gets a little more weight than it deserves
     weights  the weights themselves, one for each model, instead of ``dev``; they are scaled to sum to one
 
     Models may have different words: a word that one does not know has a share of its ``<unk>``.
     """
     progress = progress or Progress()
     if (dev is None) == (weights is None):
-        raise UsageError("give held-out text to find the weights on (dev), or the weights; not both")
+        raise UsageError("give held-out text to find the weights on (--dev), or the weights (--weights); not both")
+    models = list(models)
     if len(models) < 2:
         raise UsageError("a mixture needs two models or more")
     chosen = None if weights is None else _checked(weights, len(models))
     if dev is not None:
         dev, _ = sized(dev)  # a missing file is better noticed now than after the models were opened
     opened = [model if isinstance(model, LanguageModel) else LanguageModel.load(model) for model in models]
+    if len({model.markers for model in opened}) > 1:
+        raise UsageError("models with and without sentence markers cannot be mixed: they predict different things")
     names = [str(model.metadata["method"]) for model in opened]
     about: dict[str, Any] = {"method": "+".join(names)}
     if chosen is None and dev is not None:
@@ -82,6 +86,8 @@ def _scored(
     possible = probs.any(axis=0)
     if not possible.any():
         raise TextError("no model gives the dev text any probability; there is nothing to find weights on")
+    if left := int((~possible).sum()):
+        progress.note(f"{left:,} words of the dev text are impossible in every model; weights are found without them")
     return probs[:, possible]
 
 
@@ -108,9 +114,13 @@ def best_weights(probs: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _checked(weights: Sequence[float], number: int) -> list[float]:
-    if len(weights) != number:
-        raise UsageError(f"there are {number} models but {len(weights)} weights; give one for each")
-    if not all(0 <= weight < np.inf for weight in weights) or not sum(weights) > 0:
+    try:
+        given = [float(weight) for weight in weights]
+    except (TypeError, ValueError):
+        raise UsageError(f"weights must be a list of numbers, one for each model, not {weights!r}") from None
+    if len(given) != number:
+        raise UsageError(f"there are {number} models but {len(given)} weights; give one for each")
+    total = sum(given)
+    if not all(weight >= 0 for weight in given) or not 0 < total < np.inf:
         raise UsageError("weights must be numbers from 0 up, not all of them 0")
-    total = sum(weights)
-    return [weight / total for weight in weights]
+    return [weight / total for weight in given]

@@ -32,6 +32,8 @@ def describe_model(lm: LanguageModel) -> str:
     sizes = about["bytes"]
     shown = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in sizes.items())
     lines.append(f"  size        {sum(sizes.values()) / 1e6:.1f} MB: {shown}")
+    if "dev_perplexity" in about:
+        lines.append(f"  weights     found on dev text, of which the perplexity is {about['dev_perplexity']:.3f}")
     for trial in about.get("trials", []):
         ranks = ", ".join(f"order {n} {fraction:g}" for n, fraction in trial["fractions"].items())
         lines.append(f"  tried       {ranks}: dev perplexity {trial['perplexity']:.3f}")
@@ -46,9 +48,7 @@ def _rule(min_count: int | None) -> str:
 def _describe_part(number: int, part: Part) -> str:
     """Its weight and what its n-grams are made of."""
     about = part.model.metadata
-    kind = "n-grams of words"
-    if part.symbols is not None:
-        kind = f"{len(part.model.vocab) - 3:,} symbols for the words"
+    kind = f"n-grams of {part.classes:,} classes" if part.classes else "n-grams of words"
     return f"  part {number:<6} {about['method']}, order {part.model.order}, weight {part.weight:.3f}, {kind}"
 
 

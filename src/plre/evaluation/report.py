@@ -11,6 +11,7 @@ from typing import Any
 
 from plre._version import __version__
 from plre.model.lm import LanguageModel
+from plre.model.mixture import parts_of
 from plre.model.scoring import Scored, Tally
 from plre.progress import Progress
 from plre.text.encode import describe
@@ -133,7 +134,7 @@ def signature(lm: LanguageModel) -> str:
         "vocab": len(lm.vocab),
         "min_count": (about["min_count"] or "list") if "min_count" in about else "",
         "classes": about.get("classes", ""),
-        "weights": ",".join(f"{weight:.4g}" for weight in about.get("weights", [])),
+        "weights": ",".join(f"{part.weight:.4g}" for part in parts_of(lm)) if "weights" in about else "",
         "oov": "unk",
         "eos": "counted" if lm.markers else "none",
         "rungs": ",".join(

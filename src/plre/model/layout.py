@@ -179,8 +179,7 @@ class Layout:
     def shapes(self) -> Shapes:
         """All tensors, their types and sizes, in the order in which a file has them: wider types first."""
         vocab = self.sizes[0]
-        # Filled up to a multiple of 64 bytes, so that the lines of an index are lines of the cache.
-        shapes: Shapes = {"directory": (np.dtype("<i8"), -(-(len(HEAD) + WIDTH * self.order) // 8) * 8)}
+        shapes: Shapes = {"directory": (np.dtype("<i8"), whole_lines(len(HEAD) + WIDTH * self.order))}
         for n in range(2, self.order + 1):
             if self.lines(n):
                 shapes[f"order{n}.index"] = (_I4, self.lines(n) * LINE)
@@ -249,7 +248,7 @@ class Layout:
     def from_directory(cls, directory: NDArray[np.int64]) -> Layout:
         """The layout that a directory describes; what is redundant in it is not looked at."""
         order = int(directory[ORDER])
-        if not 1 <= order <= 64 or len(directory) != -(-(len(HEAD) + WIDTH * order) // 8) * 8:
+        if not 1 <= order <= 64 or len(directory) != whole_lines(len(HEAD) + WIDTH * order):
             raise ValueError("the directory has the wrong size")
         tables = [[int(x) for x in directory[(n - 1) * WIDTH :][: len(HEAD) + WIDTH]] for n in range(1, order + 1)]
         if directory[FLOAT] not in _FLOATS or any(not 0 <= table[SIZE] < 2**31 for table in tables):
@@ -281,6 +280,11 @@ class Layout:
                 if table[RANK] >= 0
             },
         )
+
+
+def whole_lines(entries: int) -> int:
+    """The size of a directory of so many entries: whole lines of the cache, so that what follows begins with one."""
+    return -(-entries // 8) * 8
 
 
 def padded_letters(before: int, letters: int) -> int:
@@ -319,6 +323,8 @@ def check(path: str, tensors: Tensors, order: int) -> None:
         if layout.order != order:
             refuse(path, f"it has {layout.order} orders instead of {order}")
         compare(path, tensors, layout, layout.sizes[0])
+    except ModelFileError:
+        raise
     except (ValueError, OverflowError) as error:
         refuse(path, error)
 

@@ -23,7 +23,7 @@ from plre.model.lm import LanguageModel, digest
 from plre.model.ngrams import NgramModel
 from plre.model.parts import MixtureLayout, PartLayout
 from plre.model.state import State
-from plre.text.vocabulary import UNK, Vocabulary
+from plre.text.vocabulary import SPECIAL, UNK, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,11 @@ class Part:
     symbols: NDArray[np.int32] | None = None
     shares: NDArray[np.float32] | None = None
 
+    @property
+    def classes(self) -> int:
+        """How many classes its n-grams are of; 0 if they are of words."""
+        return len(self.model.vocab) - len(SPECIAL) if self.model.metadata["method"] == "class" else 0
+
 
 class Mixture(LanguageModel):
     """A weighted sum of models; :func:`assemble` makes one from its parts, :func:`combine` from other models."""
@@ -45,9 +50,14 @@ class Mixture(LanguageModel):
         try:
             for about in metadata["parts"]:
                 layout.check_metadata(about)
+            orders = [about["order"] for about in metadata["parts"]]
+            if max(orders, default=0) != metadata["order"]:
+                raise ValueError(f"order is {metadata['order']}")
+            if any(about["markers"] != metadata["markers"] for about in metadata["parts"]):
+                raise ValueError(f"markers is {metadata['markers']}")
         except (ValueError, KeyError, TypeError) as error:
             layout.refuse(name, error)
-        parts.check(name, tensors, [about["order"] for about in metadata["parts"]])
+        parts.check(name, tensors, orders)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -75,11 +85,9 @@ class Mixture(LanguageModel):
     def advance(self, state: State, word: str) -> tuple[float, State]:
         """log10 P(word | state), and the state after the word."""
         w = self._ids[word]
-        if not isinstance(state, tuple) or len(state) != len(self.parts):
-            raise UsageError(f"{state!r} is not a state of this model")
         total = 0.0
         after = []
-        for part, own in zip(self.parts, state, strict=True):
+        for part, own in self._states(state):
             logprob, own_after = part.model.step(own, w if part.symbols is None else int(part.symbols[w]))
             total += part.weight * (1.0 if part.shares is None else float(part.shares[w])) * 10**logprob
             after.append(own_after)
@@ -87,17 +95,20 @@ class Mixture(LanguageModel):
 
     def context(self, state: State) -> list[str]:
         """What a state stands for, oldest first: the longest memory of any part, in its words or classes."""
+        return max((part.model.context(own) for part, own in self._states(state)), key=len)
+
+    def _states(self, state: State) -> Iterator[tuple[Part, int]]:
+        """Each part and its state."""
         if not isinstance(state, tuple) or len(state) != len(self.parts):
             raise UsageError(f"{state!r} is not a state of this model")
-        contexts = [part.model.context(own) for part, own in zip(self.parts, state, strict=True)]
-        return max(contexts, key=len)
+        return zip(self.parts, state, strict=True)
 
     # --- what is inside ----------------------------------------------------------------------------------------------
 
     def neighbours(self, word: str, k: int = 10) -> list[tuple[str, float]]:
         """Words used like ``word``, as the first part with a low rank bigram of words sees it."""
         for part in self.parts:
-            if part.symbols is None and "order2.rank" in part.model.tensors:
+            if not part.classes and "order2.rank" in part.model.tensors:
                 return part.model.neighbours(word, k)
         raise UsageError("neighbours are found by a low rank bigram, which no part of this model has")
 
@@ -109,10 +120,10 @@ class Mixture(LanguageModel):
 
     def info(self) -> dict[str, Any]:
         """What the model is, how it was made, and how many bytes each part takes."""
-        sizes: dict[str, int] = {}
+        taken: dict[str, int] = {}
         for name, tensor in self.tensors.items():
             section = name.partition(".")[0]
-            sizes[section] = sizes.get(section, 0) + tensor.nbytes
+            taken[section] = taken.get(section, 0) + tensor.nbytes
         orders = [part.model.layout.sizes for part in self.parts]
         return {
             **self.metadata,
@@ -120,7 +131,7 @@ class Mixture(LanguageModel):
             "vocabulary": len(self.vocab),
             "ngrams": [sum(sizes[n] for sizes in orders if n < len(sizes)) for n in range(self.order)],
             "parts": [{**part.model.info(), "weight": part.weight} for part in self.parts],
-            "bytes": {section: sizes[section] for section in sorted(sizes)},
+            "bytes": {section: taken[section] for section in sorted(taken)},
         }
 
 
@@ -158,8 +169,6 @@ def combine(models: Sequence[LanguageModel], weights: Sequence[float], metadata:
     A word that a model does not know has a share of its ``<unk>``: that is divided evenly among all such words and
     ``<unk>`` itself, so that every model still sums to one.
     """
-    if len({model.markers for model in models}) > 1:
-        raise UsageError("models with and without sentence markers cannot be mixed: they predict different things")
     vocab = all_words([model.vocab for model in models])
     made = []
     for model, weight in zip(models, weights, strict=True):

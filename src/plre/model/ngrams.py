@@ -53,7 +53,7 @@ class NgramModel(LanguageModel):
         """As :meth:`advance`, for a word's id."""
         try:
             return self._step(self._address, self._size, state, w)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             raise UsageError(f"{state!r} is not a state of this model") from None
 
     def context(self, state: State) -> list[str]:

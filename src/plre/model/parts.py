@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from plre.errors import ModelFileError
 from plre.model import layout
 from plre.model.file import Shapes, Tensors, data_size
-from plre.model.layout import FIRST_PART, PART_WIDTH, Layout, padded_letters, starts_of
+from plre.model.layout import FIRST_PART, PART_WIDTH, Layout, padded_letters, starts_of, whole_lines
 
 _I4 = np.dtype("<i4")
 _F4 = np.dtype("<f4")
@@ -43,7 +44,7 @@ class MixtureLayout:
     def shapes(self) -> Shapes:
         """All tensors, their types and sizes, in the order in which a file has them."""
         shapes: Shapes = {
-            "directory": (np.dtype("<i8"), -(-(FIRST_PART + PART_WIDTH * len(self.parts)) // 8) * 8),
+            "directory": (np.dtype("<i8"), whole_lines(FIRST_PART + PART_WIDTH * len(self.parts))),
             "vocab.starts": (_I4, self.words + 1),
             "vocab.slots": (_I4, self.slots),
         }
@@ -80,7 +81,8 @@ class MixtureLayout:
     def of(cls, tensors: Tensors) -> MixtureLayout:
         """The layout that tensors have; what is redundant in their directory is not looked at."""
         directory = tensors["directory"]
-        if not len(directory) >= FIRST_PART or not 1 <= directory[layout.PARTS] <= len(directory) // PART_WIDTH:
+        room = (len(directory) - FIRST_PART) // PART_WIDTH
+        if room < 1 or not 1 <= directory[layout.PARTS] <= room:
             raise ValueError("the directory has the wrong size")
         weights = [
             float(directory[FIRST_PART + k * PART_WIDTH + layout.WEIGHT].view(np.float64))
@@ -116,5 +118,7 @@ def check(path: str, tensors: Tensors, orders: list[int]) -> None:
         for k, part in enumerate(found.parts, 1):
             if not part.mapped and part.layout.sizes[0] != found.words:
                 layout.refuse(path, f"part {k} has another vocabulary")
+    except ModelFileError:
+        raise
     except (ValueError, OverflowError, KeyError) as error:
         layout.refuse(path, error)
