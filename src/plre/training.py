@@ -60,7 +60,8 @@ def train(
     order        length of the longest n-gram
     method       "plre", or a baseline: "mkn", "kn" (modified Kneser-Ney, Kneser-Ney), "abs" (absolute discounting);
                  "bo-mkn", "bo-kn" (their back-off forms); "mkn-dev" (discounts fitted to ``dev``); "jm"
-                 (Jelinek-Mercer, its weights fitted to ``dev`` or, without it, to the training text)
+                 (Jelinek-Mercer, its weights fitted to ``dev`` or, without it, to the training text);
+                 "class" (n-grams of ``classes`` classes of words)
     preset       for plre: "paper"
     dev          held-out text on which ranks are chosen or discounts fitted
     min_count    words seen less often become ``<unk>``

@@ -89,6 +89,25 @@ def test_mix_refuses(
     assert not (tmp_path / "m.plre").exists()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["mix", "MODEL", "MODEL", "--dev", "victim.txt", "-o", "victim.txt"],
+        ["train", "train.txt", "--dev", "vic[t]im.txt", "--method", "jm", "-o", "victim.txt"],
+        ["train", "vic*.txt", "-o", "victim.txt"],
+        ["cluster", "vic[t]im.txt", "-c", "2", "-o", "victim.txt"],
+    ],
+)
+def test_texts_are_never_overwritten(
+    command: list[str], files: Path, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("train.txt", "victim.txt"):
+        Path(name).write_text((files / "test.txt").read_text())
+    assert run([model if word == "MODEL" else word for word in command]) == 2
+    assert Path("victim.txt").read_text() == (files / "test.txt").read_text()
+
+
 def test_mix_does_not_overwrite_its_models(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["mix", model, model, "--weights", "1,1", "-o", model]) == 2
     assert "choose another name" in capsys.readouterr().err
@@ -180,7 +199,7 @@ def test_next_sample_neighbours_info(model: str, capsys: pytest.CaptureFixture[s
         (["eval", "{}/none.plre", "{}/test.txt"], 1, "no such file; make a model"),
         (["eval", "{}/train.txt", "{}/test.txt"], 1, "looks like text"),
         (["train", "{}/train.txt", "-o", "/dev/null"], 2, "is a device"),
-        (["train", "{}/train.txt", "-o", "{}/train.txt"], 2, "is one of the texts"),
+        (["train", "{}/train.txt", "-o", "{}/train.txt"], 2, "is read too"),
         (["train", "{}/train.txt", "-o", ""], 2, "name of the model file is empty"),
         (["train", "-", "--dev", "-", "-o", "{}/x.plre"], 2, "only once"),
         (["train", "{}/train.txt", "--dev", "{}/none", "-o", "{}/x.plre"], 1, "no such file"),
@@ -223,7 +242,7 @@ def test_warnings_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
         text=True,
         check=True,
     )
-    assert shown.stderr.startswith("warning: too little or too regular text to estimate discounts for orders 1 to 3;")
+    assert shown.stderr.startswith("warning: no discounts can be estimated for orders 1 to 3 (too little")
     assert shown.stderr.count("\n") == 1
 
 

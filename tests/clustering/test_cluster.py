@@ -90,10 +90,11 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
     source.write_text("a b\n")
     arguments = ["cluster", str(source)]
     for wrong, message in {
-        ("-o", str(source)): "is one of the texts",
+        ("-o", str(source)): "is read too",
         ("-o", str(tmp_path / "none" / "c")): "no such directory",
         ("-o", str(tmp_path)): "is a directory",
         ("-c", "0"): "not in the range",
+        ("--seed", "-1", "--min-count", "1"): "from 0 up",
         ("--vocab", "x", "--min-count", "1"): "not both",
     }.items():
         assert run([*arguments, *wrong]) == 2

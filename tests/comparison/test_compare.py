@@ -293,3 +293,28 @@ def test_examples_in_docstrings(module: object) -> None:
     result = doctest.testmod(module)  # type: ignore[arg-type]
     assert result.attempted > 0
     assert result.failed == 0
+
+
+def test_text_is_read_as_train_reads_it(tmp_path: Path) -> None:
+    from plre.comparison.texts import read_text, sentence_tokens
+
+    path = tmp_path / "text.txt"
+    path.write_bytes(b"a b\n<s> c </s>\n\xff d\n")
+    with pytest.raises(plre.TextError, match=r"text\.txt.*line 3|text\.txt.*3.*UTF-8"):
+        read_text(path, skip_markers=True)
+    with pytest.raises(plre.TextError, match="the text holds <s>"):
+        read_text(path, errors="replace")
+    text = read_text(path, skip_markers=True, errors="replace")
+    assert sentence_tokens(text, "replace").tolist() == [3, 2, 3]
+
+
+def test_a_damaged_result_is_made_again(tmp_path: Path) -> None:
+    from plre.comparison.store import Files
+
+    files = Files(tmp_path / "r.json", tmp_path / "r.npy", tmp_path / "m.plre")
+    files.result.write_text("{}")
+    assert files.load() is None
+    np.save(files.scores, np.arange(1000.0))
+    assert files.load() == {}
+    files.scores.write_bytes(files.scores.read_bytes()[:500])
+    assert files.load() is None

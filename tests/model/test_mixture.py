@@ -132,14 +132,36 @@ def test_what_cannot_be_mixed(models: list[plre.LanguageModel], text: list[str])
         plre.mix(models[:1], weights=[1])
     with pytest.raises(UsageError, match="3 models but 2 weights"):
         plre.mix(models, weights=[1, 1])
-    with pytest.raises(UsageError, match="from 0 up"):
-        plre.mix(models, weights=[1, -1, 1])
+    for wrong in ([1, -1, 1], [0, 0, 0], [1e308, 1e308, 1e308], [1, float("nan"), 1]):
+        with pytest.raises(UsageError, match="from 0 up"):
+            plre.mix(models, weights=wrong)
+    with pytest.raises(UsageError, match="list of numbers"):
+        plre.mix(models, weights=["a", "b", "c"])  # type: ignore[list-item]
+
+
+def test_numpy_weights_can_be_saved(models: list[plre.LanguageModel], tmp_path: Path) -> None:
+    lm = plre.mix(models, weights=np.array([1, 1, 2], np.float32))
+    lm.save(tmp_path / "m.plre")
+    assert [part.weight for part in plre.load(tmp_path / "m.plre").parts] == [0.25, 0.25, 0.5]
+
+
+def test_impossible_words_of_the_dev_text_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    class Notes(plre.Progress):
+        def note(self, message: str) -> None:
+            print(message)
+
+    text = ["a b c", "a b a"] * 4
+    models = [plre.train(text, method=m, order=2, min_count=1, uniform=False) for m in ("kn", "mkn")]
+    plre.mix(models, dev=["a b unheard"], progress=Notes())
+    assert "1 words of the dev text are impossible" in capsys.readouterr().out
 
 
 def test_neighbours_and_ngrams(mixed: Mixture, models: list[plre.LanguageModel]) -> None:
     assert mixed.neighbours("w1") == models[1].neighbours("w1")
     with pytest.raises(UsageError, match="ask a part"):
         mixed.ngrams(2)
+    other = plre.train(["one other text", "of other words"] * 9, order=2, method="kn", min_count=1)
+    assert plre.mix([models[1], other], weights=[1, 1]).neighbours("w1") == models[1].neighbours("w1")
     with pytest.raises(UsageError, match="no part"):
         plre.mix([models[0], models[2]], weights=[1, 1]).neighbours("w1")
 
@@ -147,8 +169,10 @@ def test_neighbours_and_ngrams(mixed: Mixture, models: list[plre.LanguageModel])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (about(parts=[]), "parts instead of 0"),
+        (about(parts=[]), "order is 4"),
         (about(parts=5), "damaged"),
+        (about(order=1), "order is 1"),
+        (about(markers=False), "markers is False"),
         (about(parts=[{}]), "damaged"),
         (split("directory", 12), "wrong size|damaged"),
         (split("part2.order2.left", 3), "instead of"),

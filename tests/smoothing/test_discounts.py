@@ -25,7 +25,7 @@ def test_good_turing_by_hand() -> None:
 
 @pytest.mark.parametrize("n", [(0, 0, 0, 0), (5, 0, 0, 0), (0, 5, 1, 1), (5, 5, 0, 1), (5, 5, 50, 900)])
 def test_what_makes_no_sense_falls_back_with_one_warning(n: tuple[int, ...]) -> None:
-    with pytest.warns(PlreWarning, match="order 1, 2; using the fixed values 0.5/1/1.5") as caught:
+    with pytest.warns(PlreWarning, match="order 1, 2 .*; using the fixed values 0.5/1/1.5") as caught:
         assert estimate([n, n], ["mkn", "mkn"]) == [FALLBACK["mkn"]] * 2
     assert len(caught) == 1
 

@@ -22,7 +22,7 @@ from plre.errors import UsageError
     default="plre",
     show_default=True,
     help="PLRE, or a baseline: modified Kneser-Ney, Kneser-Ney, absolute discounting (all interpolated); bo-: the "
-    "back-off forms; mkn-dev: discounts fitted to --dev; jm: Jelinek-Mercer.",
+    "back-off forms; mkn-dev: discounts fitted to --dev; jm: Jelinek-Mercer; class: n-grams of classes of words.",
 )
 @click.option(
     "--preset",
@@ -32,7 +32,7 @@ from plre.errors import UsageError
 @click.option("--dev", metavar="TEXT", help="Held-out text on which ranks are chosen, or discounts fitted.")
 @click.option("--min-count", type=int, help="Words seen less often become <unk>.  [default: 2]")
 @click.option("--vocab", type=click.Path(), metavar="FILE", help="Words to know, instead of --min-count.")
-@click.option("--classes", type=int, metavar="N", help="Of words, for method class.  [default: 500]")
+@click.option("--classes", type=int, metavar="N", help="How many classes of words, for method class.  [default: 500]")
 @click.option(
     "--rung",
     "rungs",

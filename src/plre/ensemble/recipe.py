@@ -147,8 +147,10 @@ def make_recipe(
     classes: int | None = None,
 ) -> Recipe:
     """The recipe that the options ask for; ``rungs`` replaces the preset's, if given."""
-    if classes is not None and (method != "class" or not classes):
-        raise UsageError("a number of classes, from 1 up, belongs to method class")
+    if classes is not None and method != "class":
+        raise UsageError("a number of classes belongs to method class")
+    if classes == 0:
+        raise UsageError("the number of classes must be a whole number from 1 up, not 0")
     if method in BASELINES:
         if preset or rungs:
             raise UsageError(f"method {method} has no presets or rungs; they belong to method plre")

@@ -108,7 +108,8 @@ def estimate(seen: Sequence[Sequence[int]], kinds: Sequence[DiscountKind], warn:
     if fallen and warn:
         used = ", ".join(sorted({_show(FALLBACK[kinds[order - 1]]) for order in fallen}))
         warnings.warn(
-            f"too little or too regular text to estimate discounts for {_show_orders(fallen)}; "
+            f"no discounts can be estimated for {_show_orders(fallen)} (too little or too regular text, or rare words "
+            f"were made <unk>); "
             f"using the fixed values {used}",
             PlreWarning,
             stacklevel=2,
