@@ -126,18 +126,23 @@ def test_damaged_headers(path: Path, tmp_path: Path, change: Any, message: str) 
         plre.load(rewritten(path, tmp_path / "bad.plre", change))
 
 
-def test_a_damaged_directory_is_refused(path: Path, tmp_path: Path) -> None:
+def refuses_any_damage_to_its_directory(path: Path, folder: Path) -> None:
+    """Change every number of a model's directory and see that it cannot be loaded."""
     data = bytearray(path.read_bytes())
     start = 8 + int.from_bytes(data[:8], "little")
     places = plre.load(path).tensors["directory"].nbytes
     for at in range(start, start + places, 8):
-        for value in (b"\xff" * 8, b"\x07" + bytes(7), b"\x7f" * 8):
+        for value in (b"\xff" * 8, b"\x07" + bytes(7), b"\x7f" * 8, b"\x04" + bytes(7)):
             changed = data.copy()
             changed[at : at + 8] = value
             if changed != data:
-                (tmp_path / "bad.plre").write_bytes(changed)
+                (folder / "bad.plre").write_bytes(changed)
                 with pytest.raises(ModelFileError, match="is damaged"):
-                    plre.load(tmp_path / "bad.plre")
+                    plre.load(folder / "bad.plre")
+
+
+def test_a_damaged_directory_is_refused(path: Path, tmp_path: Path) -> None:
+    refuses_any_damage_to_its_directory(path, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import plre
 from plre.ensemble.mixing import best_weights
 from plre.errors import ModelFileError, UsageError
 from plre.model.mixture import Mixture, combine
-from tests.model.test_file import about, rewritten, split
+from tests.model.test_file import about, refuses_any_damage_to_its_directory, rewritten, split
 
 pytestmark = pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
 
@@ -188,16 +188,7 @@ def test_damaged_files(mixed: Mixture, tmp_path: Path, change: object, message: 
 
 def test_a_damaged_directory_is_refused(mixed: Mixture, tmp_path: Path) -> None:
     mixed.save(tmp_path / "m.plre")
-    data = bytearray((tmp_path / "m.plre").read_bytes())
-    start = 8 + int.from_bytes(data[:8], "little")
-    for at in range(start, start + mixed.tensors["directory"].nbytes, 8):
-        for value in (b"\xff" * 8, b"\x07" + bytes(7), b"\x7f" * 8):
-            changed = data.copy()
-            changed[at : at + 8] = value
-            if changed != data:
-                (tmp_path / "bad.plre").write_bytes(changed)
-                with pytest.raises(ModelFileError, match="is damaged"):
-                    plre.load(tmp_path / "bad.plre")
+    refuses_any_damage_to_its_directory(tmp_path / "m.plre", tmp_path)
 
 
 def test_weights_of_zero(models: list[plre.LanguageModel]) -> None:

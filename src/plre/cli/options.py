@@ -33,6 +33,22 @@ def text_options(function: F) -> F:
     return function
 
 
+def memory_options(function: F) -> F:
+    """What counting and training may take."""
+    for option in (
+        click.option(
+            "--tmp", type=click.Path(), metavar="DIR", help="Where temporary files go.  [default: the system's]"
+        ),
+        click.option(
+            "--memory",
+            metavar="SIZE",
+            help="What this may take, such as 4G; the rest goes to files in --tmp.  [default: 80 % of the machine's]",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
 def run_options(function: F) -> F:
     """How the command runs."""
     for option in (

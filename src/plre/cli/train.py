@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from plre.cli.options import as_paths, check_output, run_options, text_options
+from plre.cli.options import as_paths, check_output, memory_options, run_options, text_options
 from plre.errors import UsageError
 
 
@@ -43,12 +43,7 @@ from plre.errors import UsageError
 )
 @click.option("--no-markers", is_flag=True, help="The text is one stream: no sentence starts and ends.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts: same seed, same model.")
-@click.option(
-    "--memory",
-    metavar="SIZE",
-    help="What training may take, for example 4G; the rest goes to files in --tmp.  [default: 80 % of the machine's]",
-)
-@click.option("--tmp", type=click.Path(), metavar="DIR", help="Where temporary files go.  [default: the system's]")
+@memory_options
 @click.option(
     "--quantise",
     type=click.Choice(["8", "16"]),

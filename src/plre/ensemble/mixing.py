@@ -36,7 +36,7 @@ def mix(
     """Mix models (or model files): P(w | h) = sum of weight x P_model(w | h).
 
     dev      held-out text on which the weights are found: not text that a model was trained on. Text on which one
-             chose ranks or fitted discounts will do, if that one gets a little more weight than it deserves
+             chose ranks or fitted discounts will do, though that one then gets a little more weight than it deserves
     weights  the weights themselves, one for each model, instead of ``dev``; they are scaled to sum to one
 
     Models may have different words: a word that one does not know has a share of its ``<unk>``.
