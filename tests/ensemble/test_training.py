@@ -104,7 +104,7 @@ def test_a_vocabulary_as_a_list(text: list[str]) -> None:
     assert list(plre.train(text, vocab=["w1", "w2"], method="kn").vocab)[3:] == ["w1", "w2"]
 
 
-@pytest.mark.filterwarnings("ignore:too little")
+@pytest.mark.filterwarnings("ignore:no discounts")
 def test_a_text_of_unknown_words_is_warned_about() -> None:
     with pytest.warns(plre.PlreWarning, match="no word of it is in the vocabulary"):
         plre.train(["each word once only"], method="abs", order=1)

@@ -14,7 +14,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ class Task:
     threads: int
     memory: int
     #: How text is read, where it is not as usual; ``options`` has it too.
-    reading: dict[str, Any]
+    reading: dict[str, Any] = field(default_factory=dict)
 
 
 def perform(task: Task, progress: Progress, checkpoint: Callable[[], None] = lambda: None) -> dict[str, Any]:
