@@ -24,8 +24,9 @@ _ESCAPES = {
     "–": "--",
 }
 
-#: So that tables with few and with many columns fit on the narrow page of a plain article.
-_SIZE, _SMALLER, _MANY = "footnotesize", "scriptsize", 7
+#: Letters and gaps, so that tables with few and with many columns fit on the narrow page of a plain article.
+_SIZE = r"\footnotesize\setlength{\tabcolsep}{3pt}"
+_SMALLER, _MANY = r"\scriptsize\setlength{\tabcolsep}{1.5pt}", 7
 
 
 def render_latex(comparison: Comparison) -> str:
@@ -54,7 +55,7 @@ def latex_table(table: Table) -> str:
             r"\centering",
             rf"\caption{{{caption}.}}",
             rf"\label{{tab:{table.label}}}",
-            rf"\{_SIZE if len(table.headings) < _MANY else _SMALLER}\setlength{{\tabcolsep}}{{3pt}}",
+            _SIZE if len(table.headings) < _MANY else _SMALLER,
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
             " & ".join(map(latex_escape, table.headings)) + r" \\",
