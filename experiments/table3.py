@@ -37,8 +37,12 @@ def main() -> None:
         for name, usage in times.items():
             rows.append([corpus, order, name, numbers.seconds(usage.seconds), numbers.size(usage.peak)])
             data.append({"corpus": corpus, "order": order, "model": name, **vars(usage)})
-    note = f"Once each, on {describe_machine()}; reading the text and writing the model included."
-    note += f" {peers.note('KenLM')}" * (not peers.KENLM) + f" The paper's PLRE, on 8 processors of 2014: {PAPER}."
+    about = [
+        f"Once each, on {describe_machine()}; reading the text and writing the model included.",
+        peers.note("KenLM"),
+        f"The paper's PLRE, on 8 processors of 2014: {PAPER}.",
+    ]
+    note = " ".join(filter(None, about))
     headings = ["corpus", "order", "model", "time", "memory"]
     write("table3", {"machine": describe_machine(), "times": data}, f"{note}\n\n{table(headings, rows)}")
 
