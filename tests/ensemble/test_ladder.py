@@ -17,7 +17,8 @@ from plre.ensemble.ladder import split
 from plre.ensemble.recipe import Recipe, Rung, make_recipe, parse_rungs
 from plre.errors import UsageError
 from plre.lowrank.blocks import Rank
-from plre.smoothing.discounts import Proportional, Steps
+from plre.smoothing.discounts import Steps
+from plre.smoothing.jelinek_mercer import Shares
 from plre.text.encode import TextOptions, encode_text
 from tests.reference import Ladder, Reference
 
@@ -93,7 +94,7 @@ def test_modified_discounts_and_any_powers(text: list[list[str]], order: int, po
 def test_jelinek_mercer_is_a_discount_in_proportion() -> None:
     """f_1 = lambda c: the count is shared between this order and the lower one in fixed proportion."""
     text = [list("abcab"), list("abd"), list("bcaab")]
-    lm = build(text, Recipe(2), [Steps(0.5, 0.5, 0.5), Proportional(0.3)])
+    lm = build(text, Recipe(2), [Steps(0.5, 0.5, 0.5), Shares((0.3,) * 32)])
     reference = Reference(text, 2, [0.5, 0.0])
     for h, w in itertools.product(["a", "b", "c", "<s>"], ["a", "b", "c", "d", "</s>", "<unk>"]):
         after = reference.after((h,))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plre.errors import PlreWarning
-from plre.smoothing.discounts import FALLBACK, Proportional, Steps, counts_of_counts, estimate, good_turing
+from plre.smoothing.discounts import FALLBACK, Steps, counts_of_counts, estimate, good_turing
 
 
 def test_counts_of_counts() -> None:
@@ -40,4 +40,3 @@ def test_sound_counts_do_not_warn() -> None:
 def test_discounts_as_functions() -> None:
     counts = np.array([0, 1, 2, 3, 7])
     assert Steps(0.1, 0.2, 0.3)(counts).tolist() == [0, 0.1, 0.2, 0.3, 0.3]
-    assert Proportional(0.5)(counts).tolist() == [0, 0.5, 1, 1.5, 3.5]

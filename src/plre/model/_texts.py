@@ -50,7 +50,8 @@ def vocabulary_of(mem):
 def add_up(ids, probs, matched, first, last, counts, products, sums, hits):
     """Add up positions: known words, unknown words, sentence ends; their log10 P; how many matched each order.
 
-    Logarithms are dear, so products are kept (one for each kind) until they get tiny.
+    Logarithms are dear, so products are kept (one for each kind) until they get tiny. Written out for each kind: a
+    function for it, or arrays of products, make scoring slower.
     """
     known, unknown, end = products[0], products[1], products[2]
     for i in range(first, last):

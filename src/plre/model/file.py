@@ -2,7 +2,7 @@
 
     8 bytes    length of the header, little-endian
     header     JSON: for each tensor its dtype, shape and place; padded with spaces so that data starts on 64 bytes
-    data       the tensors end to end, wider types first, so that each is aligned
+    data       the tensors end to end, in an order in which each is aligned
 
 Files are opened with mmap (at once, whatever their size) and written to a temporary name, synced and renamed. This is
 written by hand because the safetensors library aligns to 8 bytes and neither syncs nor renames.

@@ -52,21 +52,6 @@ class Steps:
         return [self.one, self.two, self.three]
 
 
-@dataclass(frozen=True)
-class Proportional:
-    """A fixed share of every count: Jelinek-Mercer as a discount (method.md 5)."""
-
-    share: float
-
-    def __call__(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The discount of every count."""
-        return self.share * counts.astype(np.float64)
-
-    def describe(self) -> list[float]:
-        """The share."""
-        return [self.share]
-
-
 #: Used where Good-Turing has nothing to go by (KenLM's --discount_fallback has the same numbers for modified ones).
 FALLBACK: dict[DiscountKind, Steps] = {"kn": Steps(0.5, 0.5, 0.5), "mkn": Steps(0.5, 1.0, 1.5)}
 
