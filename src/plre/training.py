@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from plre._jit import cpu_count
 from plre._version import __version__
 from plre.counts.local import count_ngrams
@@ -15,13 +17,17 @@ from plre.ensemble.build import Builder
 from plre.ensemble.choose import choose_fractions
 from plre.ensemble.classes import ClassBuilder
 from plre.ensemble.fit import fit_discounts
-from plre.ensemble.recipe import Rung, make_recipe, parse_rungs
+from plre.ensemble.recipe import Recipe, Rung, make_recipe, parse_rungs
+from plre.ensemble.workshop import Workshop
 from plre.errors import UsageError
 from plre.model.lm import LanguageModel
+from plre.model.mixture import Mixture
 from plre.model.scoring import score_ids, tally_scored
 from plre.progress import Progress
 from plre.scratch import scratch_within
-from plre.text.encode import TextOptions, encode_text, read_vocabulary
+from plre.smoothing.discounts import DiscountKind
+from plre.text.encode import EncodedText, TextOptions, encode_text, read_vocabulary
+from plre.text.holdout import hold_out
 from plre.text.sources import Errors, Source, sized
 
 #: Words of the training text on which the cost of quantising is measured, if there is no dev text.
@@ -44,7 +50,12 @@ def train(
     errors: Errors = "strict",
     rungs: Rungs | None = None,
     uniform: bool = True,
-    classes: int | None = None,
+    starts: int | None = None,
+    discounts: Sequence[DiscountKind] | None = None,
+    classes: int | Sequence[int] | None = None,
+    class_order: int | None = None,
+    class_least: int | None = None,
+    class_sweeps: int | None = None,
     seed: int = 0,
     threads: int | None = None,
     memory: int | str | None = None,
@@ -62,16 +73,24 @@ def train(
                  "bo-mkn", "bo-kn" (their back-off forms); "mkn-dev" (discounts fitted to ``dev``); "jm"
                  (Jelinek-Mercer, its weights fitted to ``dev`` or, without it, to the training text);
                  "class" (n-grams of ``classes`` classes of words)
-    preset       for plre: "paper"
-    dev          held-out text on which ranks are chosen or discounts fitted
+    preset       for plre: "best" (the default), "fast" or "paper" (``docs/presets.md``); the options below marked *
+                 replace what a preset has, or without one say all there is
+    dev          held-out text on which ranks are chosen, weights and discounts fitted. Without it, "best" and "fast" hold
+                 out part of the text, and then train on all of it
     min_count    words seen less often become ``<unk>``
     vocab        the words to know, as a file or a list, instead of ``min_count``
     markers      False: the text is one stream without sentence starts and ends
     skip_markers treat ``<s>`` and ``</s>`` in the text as white space instead of refusing it
     errors       "replace" goes on over invalid UTF-8
-    rungs        low rank layers instead of a preset, for example ``["2:0.5:20", "3:0.5:0.001"]`` (order:power:rank)
+    rungs        * low rank layers, for example ``["2:0.5:20", "3:0.5:0.001", "*:0.5:cbrt/2"]`` (order:power:rank)
+    starts       * factorisations from so many random starts are averaged
+    discounts    * "kn" or "mkn" for order 1, 2, ...; the last is for all higher ones
     uniform      False: no uniform share in the unigrams; unseen words get probability 0
-    classes      of words, for method class; 500 if not said
+    classes      * how many classes of words: a number for each clustering, whose n-grams are mixed into every order's
+                 back-off. For method class one number; 500 if not said
+    class_order  * the length of class n-grams
+    class_least  * class n-grams (from order 3 on) that occur fewer times are left out
+    class_sweeps * how often every word is offered another class
     seed         of the random starts of factorisations and clusterings: same seed, same model
     memory       bytes, or for example "2G": what training may take. What does not fit goes to files in ``tmp``. Without
                  it, four fifths of the machine's memory
@@ -85,11 +104,14 @@ def train(
         raise UsageError(f"threads must be at least 1, not {threads}")
     if quantise not in (None, 8, 16, 32):
         raise UsageError(f"a probability can be quantised to 8 or 16 bits, not {quantise}")
-    recipe = make_recipe(order, method, preset, _parsed(rungs), seed, uniform, classes)
+    recipe = make_recipe(
+        order, method, preset, _parsed(rungs), seed, uniform, classes, starts=starts, discounts=discounts,
+        class_order=class_order, class_least=class_least, class_sweeps=class_sweeps,
+    )  # fmt: skip
     scratch = scratch_within(memory, tmp, 8 if recipe.rungs else 3)
     if recipe.fit == "dev" and dev is None:
         raise UsageError(f"method {method} fits its discounts to held-out text; give some with --dev (dev=...)")
-    if dev is not None and not recipe.grids and not recipe.fit and not quantise:
+    if dev is not None and not (recipe.grids or recipe.fit or recipe.leads or quantise):
         progress.note("nothing is chosen on dev text with these options; it is not used")
         dev = None
     if dev is not None:
@@ -110,6 +132,8 @@ def train(
     }
     sample = held_out.ids if held_out else encoded.ids[:_SAMPLE] if quantise else None
     how: dict[str, Any] = {"threads": threads, "progress": progress, "scratch": scratch}
+    if recipe.leads:
+        return _train_ensemble(encoded, held_out, recipe, about, counter, quantise or 32, how)
     if recipe.classes:
         builder: Builder | ClassBuilder = ClassBuilder(encoded, recipe, counter=counter, **how)
     else:
@@ -132,6 +156,35 @@ def train(
         )
         return coarse
     return lm
+
+
+def _train_ensemble(
+    text: EncodedText,
+    dev: EncodedText | None,
+    recipe: Recipe,
+    about: dict[str, Any],
+    counter: Counter,
+    bits: int,
+    how: dict[str, Any],
+) -> Mixture:
+    """A model of words that leads others. Without ``dev``, weights are fitted to a part of the text that the models do
+    not see; then everything is made anew from the whole text, and keeps these weights.
+    """
+    workshop = Workshop(text, counter=counter, **how)
+    progress: Progress = how["progress"]
+    if dev is not None:
+        fitted = workshop.fit(recipe, np.asarray(dev.ids[:]))
+    elif (parts := hold_out(text, how["scratch"])) is not None:
+        kept, held = parts
+        fitted = Workshop(kept, counter=counter, **how).fit(recipe, held)
+        progress.note(f"weights fitted to {len(held):,} words held out; training on the whole text")
+        workshop = Workshop(text, counter=counter, **how, known=fitted)
+    else:
+        fitted = workshop.unfitted(recipe)
+        progress.note("the text is too short to hold out some of it; weights are not fitted")
+    if fitted.perplexity is not None:
+        progress.note(f"perplexity of the held-out text {fitted.perplexity:.2f}")
+    return workshop.build(recipe, fitted, about, bits=bits)
 
 
 def _parsed(rungs: Rungs | None) -> dict[int, tuple[Rung, ...]] | None:

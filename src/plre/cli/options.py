@@ -75,3 +75,24 @@ def check_output(output: str, inputs: Iterable[str | None], what: str) -> None:
 def as_paths(texts: tuple[str, ...]) -> list[Path]:
     """Text arguments as the library takes them."""
     return [Path(text) for text in texts]
+
+
+def numbers(text: str | None, method: str) -> int | list[int] | None:
+    """``100,300`` as a list; for method class, the one number."""
+    if text is None:
+        return None
+    try:
+        found = [int(part) for part in text.split(",") if part != "0"]
+    except ValueError:
+        raise UsageError(f"--classes takes whole numbers, for example 100,300,800, not {text!r}") from None
+    return found[0] if method == "class" and len(found) == 1 else found
+
+
+def kinds(text: str | None) -> list[Any] | None:
+    """``mkn,kn`` as a list."""
+    if text is None:
+        return None
+    found = text.split(",")
+    if not set(found) <= {"kn", "mkn"}:
+        raise UsageError(f"--discounts takes kn or mkn for each order, for example mkn,kn,mkn, not {text!r}")
+    return list(found)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from plre.cli.options import as_paths, check_output, memory_options, run_options, text_options
+from plre.cli.options import as_paths, check_output, kinds, memory_options, numbers, run_options, text_options
 from plre.errors import UsageError
 
 
@@ -26,21 +26,42 @@ from plre.errors import UsageError
 )
 @click.option(
     "--preset",
-    type=click.Choice(["paper"]),
-    help="Settings of plre. paper: a low rank layer for bigrams and one for trigrams, as published.  [default: paper]",
+    type=click.Choice(["best", "fast", "paper"]),
+    help="Settings of plre. best: classes beside words at every order, weights fitted to held-out text; fast: fewer of "
+    "them; paper: a low rank layer for bigrams and one for trigrams, as published. The options below replace what a "
+    "preset has; without one, they are all there is.  [default: best]",
 )
-@click.option("--dev", metavar="TEXT", help="Held-out text on which ranks are chosen, or discounts fitted.")
+@click.option(
+    "--dev",
+    metavar="TEXT",
+    help="Held-out text on which ranks are chosen, weights and discounts fitted. Without it, best and fast hold out part "
+    "of TEXT, and then train on all of it.",
+)
 @click.option("--min-count", type=int, help="Words seen less often become <unk>.  [default: 2]")
 @click.option("--vocab", type=click.Path(), metavar="FILE", help="Words to know, instead of --min-count.")
-@click.option("--classes", type=int, metavar="N", help="How many classes of words, for method class.  [default: 500]")
 @click.option(
     "--rung",
     "rungs",
     multiple=True,
     metavar="ORDER:POWER:RANK",
-    help="A low rank layer of your own between ORDER and the order below, instead of a preset; may be repeated. POWER "
-    "(0 to 1) says how far counts are flattened; RANK is a number, or a fraction of the vocabulary (or of the slice).",
+    help="A low rank layer between ORDER (* for all others) and the order below; may be repeated. POWER (0 to 1) says how "
+    "far counts are flattened; RANK is a number, a fraction of the vocabulary (or of the slice), or grows with its "
+    "non-zeros: sqrt/16, cbrt/2.",
 )
+@click.option("--starts", type=int, metavar="N", help="Average low rank layers over N random starts.")
+@click.option(
+    "--discounts",
+    metavar="KIND,...",
+    help="kn or mkn for order 1, 2, ...; the last is for all higher ones, for example mkn,kn,mkn.",
+)
+@click.option(
+    "--classes",
+    metavar="N,...",
+    help="How many classes of words: a number for each clustering, for example 100,300,800. For method class, one.",
+)
+@click.option("--class-order", type=int, metavar="N", help="Length of the longest class n-gram.")
+@click.option("--class-least", type=int, metavar="N", help="Leave out class n-grams that occur fewer times.")
+@click.option("--class-sweeps", type=int, metavar="N", help="How often every word is offered another class.")
 @click.option("--no-markers", is_flag=True, help="The text is one stream: no sentence starts and ends.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random starts: same seed, same model.")
 @memory_options
@@ -60,8 +81,13 @@ def train(
     dev: str | None,
     min_count: int | None,
     vocab: str | None,
-    classes: int | None,
     rungs: tuple[str, ...],
+    starts: int | None,
+    discounts: str | None,
+    classes: str | None,
+    class_order: int | None,
+    class_least: int | None,
+    class_sweeps: int | None,
     no_markers: bool,
     seed: int,
     memory: str | None,
@@ -100,8 +126,13 @@ def train(
         markers=not no_markers,
         skip_markers=skip_markers,
         errors=errors,
-        classes=classes,
         rungs=rungs or None,
+        starts=starts,
+        discounts=kinds(discounts),
+        classes=numbers(classes, method),
+        class_order=class_order,
+        class_least=class_least,
+        class_sweeps=class_sweeps,
         seed=seed,
         threads=threads,
         memory=memory,

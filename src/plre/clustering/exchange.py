@@ -164,6 +164,7 @@ def exchange(
     classes: int,
     *,
     sweeps: int = SWEEPS,
+    start: NDArray[np.int32] | None = None,
     seed: int = 0,
     threads: int = 1,
     progress: Progress | None = None,
@@ -171,13 +172,23 @@ def exchange(
     """The class of every word, 0 to ``classes - 1``; -1 for ``<s>``, ``</s>`` and words that never occur.
 
     ``counts`` has at least the bigrams of the text. Every word is offered ``sweeps`` moves, fewer if none moves any
-    more. ``seed`` is that of the random start.
+    more. ``seed`` is that of the random start. With a ``start``, which has -1 for words that have no class yet, these
+    find one, and the others move only if that gains.
     """
-    return search(counts, classes, sweeps=sweeps, seed=seed, threads=threads, progress=progress).assignment()
+    return search(
+        counts, classes, sweeps=sweeps, start=start, seed=seed, threads=threads, progress=progress
+    ).assignment()
 
 
 def search(
-    counts: Counts, classes: int, *, sweeps: int, seed: int, threads: int, progress: Progress | None
+    counts: Counts,
+    classes: int,
+    *,
+    sweeps: int,
+    start: NDArray[np.int32] | None = None,
+    seed: int,
+    threads: int,
+    progress: Progress | None,
 ) -> Partition:
     """What ``exchange`` finds, with the counts of its classes."""
     if not isinstance(classes, int) or classes < 1:
@@ -191,11 +202,14 @@ def search(
     times[[BOS, EOS]] = 0
     words = np.argsort(-times, kind="stable")[: np.count_nonzero(times)].astype(np.int32)
     classes = min(classes, len(words))
-    start = np.full(len(times), -1, np.int32)
-    start[words] = np.random.default_rng(seed).permutation(np.arange(len(words)) % classes)
-    partition = Partition(Neighbours.of(counts), start, classes)
+    class_of = np.full(len(times), -1, np.int32)
+    class_of[words] = np.random.default_rng(seed).permutation(np.arange(len(words)) % classes)
+    if start is not None:
+        known = words[start[words] >= 0]
+        class_of[known] = start[known]
+    partition = Partition(Neighbours.of(counts), class_of, classes)
     batches = partition.neighbours.batches(words)
-    patience = _PATIENCE * np.maximum(0.0, 1 - np.arange(sweeps) / (_RESTLESS * sweeps))
+    patience = (0.0 if start is not None else _PATIENCE) * np.maximum(0.0, 1 - np.arange(sweeps) / (_RESTLESS * sweeps))
     with Team(threads) as team, progress.stage("exchanging words", sweeps, "sweeps") as advance:
         for bearable in patience.tolist() if 1 < classes < len(words) else []:
             moved = partition.sweep(words, batches, team, bearable)

@@ -23,6 +23,7 @@ import numpy as np
 
 import plre
 from plre._jit import announce_compilation
+from plre.comparison.methods import PRESET_OF
 from plre.errors import PlreError
 from plre.evaluation.report import evaluate
 from plre.model.lm import LanguageModel
@@ -105,10 +106,12 @@ def make_model(task: Task, text: Source, dev: Source, progress: Progress) -> Lan
     """Train it; or mix the saved models, with weights fitted on the dev text."""
     if task.parts:
         return plre.mix(task.parts, dev=dev, threads=task.threads, progress=progress, **task.reading)
+    preset = PRESET_OF.get(task.method)
     return train(
         text,
         order=task.order,
-        method=task.method,
+        method="plre" if preset else task.method,
+        preset=None if "rungs" in task.options else preset,
         dev=dev,
         threads=task.threads,
         memory=task.memory,

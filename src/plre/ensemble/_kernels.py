@@ -14,15 +14,34 @@ _NOTHING = 1e-8
 
 @kernel
 def context_weights(children, counts, remains, totals, backoff):
-    """C(h), and G(h) / C(h), of a piece of contexts and its n-grams. An unseen context passes on everything."""
+    """C(h), and G(h) / C(h), of a piece of contexts and its n-grams. An unseen context passes on everything.
+
+    ``totals`` comes with what n-grams had that were left out: all of that is passed on.
+    """
     for h in range(len(totals)):
-        total = 0.0
-        rest = 0.0
+        total = totals[h]
+        rest = totals[h]
         for e in range(children[h] - children[0], children[h + 1] - children[0]):
             total += counts[e]
             rest += remains[counts[e]]
         totals[h] = total
         backoff[h] = rest / total if total > 0 else 1.0
+
+
+@kernel
+def leak(totals, leaks, backoff, sums):
+    """Let a share of each context's back-off weight go to other models; ``leaks`` has it by bucket of C(h).
+
+    ``sums`` has what P(. | h') sums to beyond 1 (less than nothing: it leaks, too), and gets the same of P(. | h).
+    Nothing leaks from a context after which nothing was seen: it is 0 there.
+    """
+    for h in range(len(totals)):
+        if totals[h] > 0:
+            passed = np.float64(backoff[h])
+            backoff[h] = passed * (1 - leaks[bucket_of(totals[h])])
+            sums[h] = np.float64(backoff[h]) * (1 + np.float64(sums[h])) - passed
+        else:
+            sums[h] = 0.0
 
 
 @kernel

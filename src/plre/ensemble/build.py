@@ -6,7 +6,7 @@ its n-grams and completes its contexts, which are (n-1)-grams: their weights and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from plre.counts.ngrams import Counts
 from plre.ensemble import _kernels as kernels
 from plre.ensemble.ladder import split
 from plre.ensemble.recipe import Recipe, Rung
-from plre.lowrank.blocks import Blocks, Factors, stack
+from plre.lowrank.blocks import Blocks, Factors, average, stack
 from plre.lowrank.factorise import factorise
 from plre.model._finding import hash_piece
 from plre.model.draft import Draft
@@ -43,12 +43,14 @@ class Builder:
         recipe: Recipe,
         *,
         discounts: Sequence[Discount] | None = None,
+        lost: Mapping[int, NDArray[np.int64]] | None = None,
         warn: bool = True,
         threads: int = 1,
         progress: Progress | None = None,
         scratch: Scratch | None = None,
     ) -> None:
         self.counts = counts
+        self.lost = lost or {}
         self.vocab = vocab
         self.recipe = recipe
         self.threads = threads
@@ -71,7 +73,7 @@ class Builder:
         elif recipe.discount == "jm":
             self.discounts = [Shares()] * recipe.order
         else:
-            self.discounts = estimate(seen, [recipe.discount] * recipe.order, warn)
+            self.discounts = estimate(seen, [recipe.discount_of(n) for n in range(1, recipe.order + 1)], warn)
         self._factors: dict[tuple[int, tuple[Rung, ...]], Factors] = {}
 
     def _counts(self, n: int) -> Column:
@@ -88,50 +90,64 @@ class Builder:
         if key not in self._factors:
             table, shorter = self.counts[n], self.counts[n - 1]
             blocks = Blocks(shorter.children[:], shorter.suffixes[:], table.children[:], table.suffixes[:])
-            smaller = blocks.smaller_side()
+            smaller, entries = blocks.smaller_side(), blocks.entries()
             layers, _ = self._table(n, [rung.power for rung in rungs])
             counts = self._counts(n)
             parts = []
             name = f"factorising order {n}"
-            steps = self.recipe.stopping(n).steps
-            with self.progress.stage(name, steps * len(rungs), "steps") as advance:
+            recipe = self.recipe
+            steps = recipe.stopping(n).steps
+            with self.progress.stage(name, steps * len(rungs) * recipe.starts, "steps") as advance:
                 for number, (rung, layer) in enumerate(zip(rungs, layers[1:], strict=True)):
-                    parts.append(
+                    found = [
                         factorise(
                             blocks,
                             _values(layer, counts),
-                            rung.rank(smaller),
-                            stopping=self.recipe.stopping(n),
-                            seed=(self.recipe.seed, n, number),
+                            rung.rank(smaller, entries),
+                            stopping=recipe.stopping(n),
+                            seed=(recipe.seed, n, number, start)[: 4 if start else 3],
                             threads=self.threads,
                             memory=self.scratch.memory // 2 if self.scratch.memory else None,
                             advance=lambda share: advance(share * steps),
                         )
-                    )
+                        for start in range(recipe.starts)
+                    ]
+                    parts.append(average(blocks, found, threads=self.threads))
             self._factors[key] = stack(blocks, parts, threads=self.threads)
         return self._factors[key]
 
     def build(
-        self, metadata: dict[str, Any] | None = None, recipe: Recipe | None = None, *, bits: int = 32
+        self,
+        metadata: dict[str, Any] | None = None,
+        recipe: Recipe | None = None,
+        *,
+        bits: int = 32,
+        leaks: NDArray[np.float64] | None = None,
     ) -> NgramModel:
-        """The model; ``recipe`` may differ from the builder's in its rungs. ``bits`` is what a probability takes."""
+        """The model; ``recipe`` may differ from the builder's in its rungs. ``bits`` is what a probability takes.
+
+        With ``leaks`` it is one that leads others (``model/gates.py``): the share of what goes from a context to the
+        shorter one that goes to the others instead, for each order and each bucket of the context's total.
+        """
         recipe = recipe or self.recipe
         factors = {n: self.factors(n, rungs) for n, rungs in recipe.rungs.items() if rungs}
         sizes = tuple(len(self.counts[n]) for n in range(1, recipe.order + 1))
         low_rank = {n: LowRank(len(f.left), len(f.right)) for n, f in factors.items()}
         codes = (Code(),) * recipe.order
-        layout = Layout(sizes, len(self.vocab.slots), len(self.vocab.arena), bits // 8, codes, low_rank)
+        leading = leaks is not None and recipe.order > 1
+        layout = Layout(sizes, len(self.vocab.slots), len(self.vocab.arena), bits // 8, codes, low_rank, leading)
         draft = Draft(layout, self.scratch)
         with self.progress.stage("assembling", sum(sizes), "n-grams") as advance:
             draft.put("vocab.bytes", self.vocab.arena)
             draft.put("vocab.starts", self.vocab.starts)
             draft.put("vocab.slots", self.vocab.slots)
-            prob: Column = self._unigrams()
+            prob: Column = self._unigrams() if leaks is None else self._unigrams() * np.float32(1 - leaks[0, 0])
             # What the probabilities after a context sum to beyond 1: the context without words, to begin with.
             sums = np.array([prob.sum(dtype=np.float64) - 1], np.float32)
-            for n in range(1, recipe.order):
-                powers = [rung.power for rung in recipe.rungs.get(n + 1, ())]
-                prob, sums = self._add_order(n + 1, powers, factors.get(n + 1), prob, sums, draft, advance)
+            for n in range(2, recipe.order + 1):
+                powers = [rung.power for rung in recipe.rungs.get(n, ())]
+                own_leaks = None if leaks is None else leaks[n - 1]
+                prob, sums = self._add_order(n, powers, factors.get(n), own_leaks, prob, sums, draft, advance)
             self._pack_highest(recipe.order, prob, draft, advance)
             about = {
                 "order": recipe.order,
@@ -167,6 +183,7 @@ class Builder:
         n: int,
         powers: list[float],
         factors: Factors | None,
+        leaks: NDArray[np.float64] | None,
         lower: NDArray[np.float32],
         sums: NDArray[np.float32],
         draft: Draft,
@@ -174,7 +191,8 @@ class Builder:
     ) -> tuple[Column, NDArray[np.float32]]:
         """Probabilities of order n, and the finished records of order n - 1, whose probabilities are ``lower``.
 
-        The back-off form needs to know what those sum to after each context, ``sums``, and gives the same of order n.
+        The back-off form, and leaks, need to know what those sum to beyond 1 after each context, ``sums``, and give the
+        same of order n.
         """
         table, shorter = self.counts[n], self.counts[n - 1]
         counts = self._counts(n)
@@ -190,7 +208,7 @@ class Builder:
         hashes = Growing(self.scratch, np.uint64)
         prob = Growing(self.scratch, np.float32) if highest else np.empty(len(table), np.float32)
         backing_off = self.recipe.form == "backoff"
-        new_sums = np.empty(len(shorter) if backing_off and not highest else 0, np.float32)
+        new_sums = np.empty(len(shorter) if (backing_off or leaks is not None) and not highest else 0, np.float32)
 
         def run(piece: tuple[int, int]) -> tuple[NDArray[np.float32], NDArray[np.uint64]]:
             first, last = piece
@@ -201,6 +219,7 @@ class Builder:
             backoff = np.empty(last - first, np.float32)
             made = np.empty(stop - start, np.float32) if isinstance(prob, Growing) else prob[start:stop]
             slices_of = shorter.suffixes[first:last]
+            own_sums = np.empty(0, np.float32)
             if isinstance(discount, Shares):
                 kernels.share_out(children, own, suffixes, shares, lower, totals, backoff, made)
             elif backing_off:
@@ -209,7 +228,13 @@ class Builder:
                 if not highest:
                     new_sums[first:last] = own_sums
             else:
+                totals[:] = self.lost[n][first:last] if n in self.lost else 0
                 kernels.context_weights(children, own, remains, totals, backoff)
+                if leaks is not None:
+                    own_sums = sums[slices_of]
+                    kernels.leak(totals, leaks, backoff, own_sums)
+                    if not highest:
+                        new_sums[first:last] = own_sums
                 kernels.add_layers(children, own, suffixes, kept, totals, backoff, lower, made)
             if factors is not None:
                 right_start = factors.right_start[first : last + 1]
@@ -222,6 +247,7 @@ class Builder:
                 word=shorter.words[first:last],
                 prob=code.encode(lower[first:last], draft.layout.size),
                 backoff=backoff_code(draft.layout.size).encode(backoff, draft.layout.size),
+                rest=backoff_code(draft.layout.size).encode(-own_sums, draft.layout.size),
                 children=children if last == len(shorter) else children[:-1],
                 suffix=slices_of,
             )

@@ -6,11 +6,13 @@ the next lower one. Kneser-Ney and its relatives are recipes without rungs.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from plre.errors import UsageError
-from plre.lowrank.blocks import Rank
+from plre.lowrank.blocks import ROOTS, Rank
 from plre.lowrank.factorise import Stopping
 from plre.smoothing.discounts import DiscountKind
 
@@ -32,8 +34,42 @@ class Rung:
     def __post_init__(self) -> None:
         if not 0 < self.power < 1:
             raise UsageError(f"a rung's power must lie between 0 and 1, not be {self.power:g}")
-        if self.rank.fixed < 0 or not 0 <= self.rank.fraction < 1 or not (self.rank.fixed or self.rank.fraction):
-            raise UsageError("a rung's rank must be a whole number from 1 up, or a fraction between 0 and 1")
+        rank = self.rank
+        if rank.fixed < 0 or not 0 <= rank.fraction < 1 or not (rank.fixed or rank.fraction or rank.root):
+            raise UsageError("a rung's rank must be a whole number from 1 up, or a fraction between 0 and 1, or a root")
+        if rank.root and (rank.root not in ROOTS or not 0 < rank.divisor < math.inf):
+            raise UsageError(
+                "a rung's rank can grow with the square root or the cube root, divided by a number above 0"
+            )
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """Low rank in every mode (method.md 10): class n-grams, mixed into the back-off of every order and at the top."""
+
+    #: How many classes each clustering has; each begins from another random start. None has more than a tenth as many
+    #: classes as there are words.
+    classes: tuple[int, ...] = ()
+    #: The length of class n-grams; 0: two more than that of words, and at least 5.
+    order: int = 0
+    #: From order 3 on, class n-grams that occur fewer times than this are left out.
+    least: int = 2
+    #: How often the exchange algorithm offers every word a move.
+    sweeps: int = 12
+
+    def __post_init__(self) -> None:
+        if any(not isinstance(size, int) or size < 1 for size in self.classes):
+            raise UsageError("the numbers of classes must be whole numbers from 1 up")
+        if self.order < 0 or self.least < 1 or self.sweeps < 1:
+            raise UsageError("order, cut-off and sweeps of classes must be whole numbers from 1 up")
+
+    def sizes(self, words: int) -> tuple[int, ...]:
+        """The numbers of classes for a vocabulary of so many words."""
+        return tuple(min(size, max(2, words // 10)) for size in self.classes)
+
+    def class_order(self, order: int) -> int:
+        """The length of class n-grams beside word n-grams of this order."""
+        return self.order or max(5, order + 2)
 
 
 @dataclass(frozen=True)
@@ -44,6 +80,8 @@ class Recipe:
     method: str = "plre"
     preset: str | None = None
     discount: DiscountKind = "kn"
+    #: Those of the lowest orders, if they have others.
+    lowest: tuple[DiscountKind, ...] = ()
     #: The order below is mixed into every word's probability, or takes the place of those not seen.
     form: Form = "interpolated"
     #: Discounts are fitted to held-out text; "leave-one-out": without any, to the training text. If None, they come
@@ -55,6 +93,9 @@ class Recipe:
     uniform: bool = True
     #: For each order that has any, its rungs from high power to low.
     rungs: dict[int, tuple[Rung, ...]] = field(default_factory=dict)
+    #: Factorisations from so many random starts are averaged.
+    starts: int = 1
+    tensors: Tensors = field(default_factory=Tensors)
     #: Fractions to choose from on held-out text, for the orders of ``rungs`` named here.
     grids: dict[int, tuple[float, ...]] = field(default_factory=dict)
     #: EM on the bigram matrix, and on the slices of higher orders.
@@ -73,6 +114,10 @@ class Recipe:
             raise UsageError(f"the number of classes must be a whole number from 1 up, not {self.classes}")
         if self.fit and not self.uniform:
             raise UsageError(f"method {self.method} needs uniform=True: words not seen would be impossible")
+        if not isinstance(self.starts, int) or not 1 <= self.starts <= 64:
+            raise UsageError(f"factorisations can be averaged over 1 to 64 random starts, not {self.starts}")
+        if self.leads and (self.form == "backoff" or self.discount == "jm"):
+            raise UsageError(f"classes are mixed into the back-off of plre, not of method {self.method}")
         for order, rungs in self.rungs.items():
             if not 2 <= order <= self.order:
                 raise UsageError(f"a rung for order {order} needs a model of order {max(order, 2)} or more")
@@ -81,6 +126,15 @@ class Recipe:
                 raise UsageError(f"the powers of order {order}'s rungs must all differ")
             if self.form == "backoff":
                 raise UsageError("low rank layers belong to the interpolated form")
+
+    @property
+    def leads(self) -> bool:
+        """Whether the model of words leads others, with weights fitted to held-out text."""
+        return bool(self.tensors.classes)
+
+    def discount_of(self, order: int) -> DiscountKind:
+        """The kind of discount of an order."""
+        return self.lowest[order - 1] if order <= len(self.lowest) else self.discount
 
     def stopping(self, order: int) -> Stopping:
         """When EM stops at this order."""
@@ -102,6 +156,7 @@ class Recipe:
                 str(order): [[rung.power, str(rung.rank)] for rung in rungs]
                 for order, rungs in sorted(self.rungs.items())
             },
+            **({"starts": self.starts} if self.starts > 1 else {}),
             "uniform": self.uniform,
             "seed": self.seed,
         }
@@ -122,19 +177,36 @@ BASELINES: dict[str, dict[str, Any]] = {
 #: The paper's grid of rank fractions, of a matrix's smaller side: for the bigram that is the vocabulary.
 PAPER_GRID = (5e-4, 1e-3, 5e-3)
 
-#: Ensembles. "paper": one low rank bigram and one low rank trigram at power 1/2 and plain Kneser-Ney discounts, so that
-#: D* is the square root of D; nothing between the orders above 3. The ranks given here are for training without
-#: held-out text: what most corpora in `docs/benchmarks.md` choose on theirs, limited so that a vocabulary of a million
-#: words still fits.
+#: Ensembles, as data. "paper": one low rank bigram and one low rank trigram at power 1/2 and plain Kneser-Ney
+#: discounts, so that D* is the square root of D; nothing between the orders above 3. The ranks given here are for
+#: training without held-out text: what most corpora in `docs/benchmarks.md` choose on theirs, limited so that a
+#: vocabulary of a million words still fits. "best": a ladder at every order, and classes beside it. "fast": modified
+#: Kneser-Ney and classes. A rung for order 0 stands for every order above those that are named.
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "discount": "kn",
         "rungs": {2: (Rung(0.5, Rank(fraction=5e-4, limit=100)),), 3: (Rung(0.5, Rank(fraction=1e-3, limit=100)),)},
         "grids": {2: PAPER_GRID, 3: PAPER_GRID},
     },
+    "best": {
+        "discount": "mkn",
+        "lowest": ("mkn", "kn"),
+        "rungs": {
+            2: (Rung(0.75, Rank(fixed=80)), Rung(0.5, Rank(fixed=20)), Rung(0.25, Rank(fixed=5))),
+            0: (Rung(0.5, Rank(root=3, divisor=2.0, limit=100)),),
+        },
+        "starts": 1,
+        "bigram_stopping": Stopping(steps=40, tolerance=-1.0, fresh=6),
+        "slice_stopping": Stopping(steps=20, tolerance=-1.0, fresh=6),
+        "tensors": Tensors((100, 300, 800)),
+    },
+    "fast": {
+        "discount": "mkn",
+        "tensors": Tensors((300,), sweeps=6),
+    },
 }
 
-DEFAULT_PRESET = "paper"
+DEFAULT_PRESET = "best"
 
 
 def make_recipe(
@@ -144,31 +216,65 @@ def make_recipe(
     rungs: dict[int, tuple[Rung, ...]] | None,
     seed: int,
     uniform: bool = True,
-    classes: int | None = None,
+    classes: int | Sequence[int] | None = None,
+    **options: Any,
 ) -> Recipe:
-    """The recipe that the options ask for; ``rungs`` replaces the preset's, if given."""
-    if classes is not None and method != "class":
-        raise UsageError("a number of classes belongs to method class")
-    if classes == 0:
-        raise UsageError("the number of classes must be a whole number from 1 up, not 0")
+    """The recipe that the options ask for; each replaces what the preset has, if given."""
+    options = {name: value for name, value in options.items() if value is not None}
     if method in BASELINES:
-        if preset or rungs:
-            raise UsageError(f"method {method} has no presets or rungs; they belong to method plre")
-        data = {**BASELINES[method], **({"classes": classes} if classes else {})}
+        if preset or rungs or options:
+            raise UsageError(f"method {method} has no presets, rungs or other options of method plre")
+        data = dict(BASELINES[method])
+        if classes is not None:
+            if method != "class":
+                raise UsageError("classes belong to the methods class and plre")
+            if not isinstance(classes, int) or classes < 1:
+                raise UsageError(f"the number of classes must be a whole number from 1 up, not {classes}")
+            data["classes"] = classes
         return Recipe(order, method, **data, seed=seed, uniform=uniform)
     if method != "plre":
         raise UsageError(f"there is no method {method!r}; choose one of plre, {', '.join(BASELINES)}")
-    if rungs is not None:
-        if preset:
-            raise UsageError("give a preset or rungs, not both")
-        return Recipe(order, method, None, rungs=rungs, seed=seed, uniform=uniform)
-    preset = preset or DEFAULT_PRESET
-    if preset not in PRESETS:
+    if preset is None and rungs is None and classes is None and not options:
+        preset = DEFAULT_PRESET
+    if preset not in (None, *PRESETS):
         raise UsageError(f"there is no preset {preset!r}; choose one of {', '.join(PRESETS)}")
-    data = dict(PRESETS[preset])
-    for key in ("rungs", "grids"):
-        data[key] = {n: value for n, value in data[key].items() if n <= order}
-    return Recipe(order, method, preset, **data, seed=seed, uniform=uniform)
+    data = dict(PRESETS[preset]) if preset else {}
+    data["rungs"] = _every_order(data.get("rungs", {}), order)
+    data["grids"] = {n: grid for n, grid in data.get("grids", {}).items() if n <= order}
+    if rungs is not None:
+        data["rungs"], data["grids"] = _every_order(rungs, order), {}
+    tensors: dict[str, Any] = {
+        name.removeprefix("class_"): options.pop(name) for name in list(options) if name.startswith("class_")
+    }
+    if classes is not None:
+        tensors["classes"] = (classes,) if isinstance(classes, int) else tuple(classes)
+    data["tensors"] = replace(data.get("tensors", Tensors()), **tensors)
+    if isinstance(discounts := options.pop("discounts", None), Sequence):
+        data["lowest"], data["discount"] = tuple(discounts[:-1]), discounts[-1]
+    return Recipe(order, method, preset, **{**data, **options}, seed=seed, uniform=uniform)
+
+
+def _every_order(rungs: dict[int, tuple[Rung, ...]], order: int) -> dict[int, tuple[Rung, ...]]:
+    """The rungs of each order, those for order 0 standing for all that are not named."""
+    found = {n: own for n, own in rungs.items() if n > 0}
+    for n in range(2, order + 1):
+        if n not in found and 0 in rungs:
+            found[n] = rungs[0]
+    return dict(sorted(found.items()))
+
+
+def parse_rank(text: str) -> Rank:
+    """A rank as written: a number, a fraction, or a root of the number of non-zeros, divided.
+
+    >>> parse_rank("20").fixed, parse_rank("0.001").fraction, parse_rank("cbrt/2").divisor
+    (20, 0.001, 2.0)
+    """
+    for root, name in ROOTS.items():
+        if text.startswith(name):
+            _, _, divisor = text.partition("/")
+            return Rank(root=root, divisor=float(divisor or 1))
+    amount = float(text)
+    return Rank(fraction=amount) if 0 < amount < 1 else Rank(fixed=int(text))
 
 
 def parse_rungs(specs: list[str] | tuple[str, ...]) -> dict[int, tuple[Rung, ...]]:
@@ -180,14 +286,14 @@ def parse_rungs(specs: list[str] | tuple[str, ...]) -> dict[int, tuple[Rung, ...
     found: dict[int, list[Rung]] = {}
     for spec in specs:
         try:
-            order, power, rank = spec.split(":")
-            amount = float(rank)
-            rule = Rank(fraction=amount) if 0 < amount < 1 else Rank(fixed=int(rank))
+            order, power, rank = spec.replace("*", "0").split(":")
+            rule = parse_rank(rank)
             found.setdefault(int(order), []).append(Rung(float(power), rule))
         except ValueError as error:
             if isinstance(error, UsageError):
                 raise
             raise UsageError(
-                f"a rung is ORDER:POWER:RANK, for example 2:0.5:20 or 3:0.5:0.001 (a fraction), not {spec!r}"
+                f"a rung is ORDER:POWER:RANK, for example 2:0.5:20, 3:0.5:0.001 (a fraction) or *:0.5:cbrt/2 (all "
+                f"other orders; half the cube root of the non-zeros), not {spec!r}"
             ) from None
     return {order: tuple(sorted(rungs, key=lambda rung: -rung.power)) for order, rungs in sorted(found.items())}

@@ -5,7 +5,8 @@ The blocks are the slices of one order (method.md 4), but nothing here knows wha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from plre.lowrank import _kernels as kernels
 
 #: Numbers that one side of an order's factors may have: a model file points into them with 32 bits.
 LARGEST = 2**31 - 1
+#: Roots that a rank may grow with, and their names.
+ROOTS = {2: "sqrt", 3: "cbrt"}
 #: Factors are set side by side in this many pieces.
 _PIECES = 32
 
@@ -36,6 +39,10 @@ class Blocks:
     def __len__(self) -> int:
         return len(self.row_start) - 1
 
+    def entries(self) -> NDArray[np.int64]:
+        """The non-zeros of each block."""
+        return np.bincount(self.column_block, weights=np.diff(self.column_start), minlength=len(self)).astype(np.int64)
+
     def smaller_side(self) -> NDArray[np.int64]:
         """For each block, the smaller of its numbers of non-zero rows and non-zero columns."""
         used = np.zeros(int(self.row_start[-1]) + 1, np.int64)
@@ -48,26 +55,37 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Rank:
-    """How high the rank of a block is: a fixed number, or a fraction of the block's smaller side as the authors had it.
+    """How high the rank of a block is: a fixed number, a fraction of the block's smaller side as the authors had it, or
+    a root of the number of its non-zeros (2: square root, 3: cube root), divided by something.
 
-    >>> Rank(fraction=0.01)(np.array([0, 50, 1000])).tolist()
+    >>> Rank(fraction=0.01)(np.array([0, 50, 1000]), np.array([0, 90, 9000])).tolist()
     [0, 1, 10]
+    >>> Rank(root=3, divisor=2.0)(np.array([3, 50]), np.array([4, 1000])).tolist()
+    [1, 5]
     """
 
     fixed: int = 0
     fraction: float = 0.0
-    #: With a fraction: no more than this, however large the block.
+    root: int = 0
+    divisor: float = 1.0
+    #: With a fraction or a root: no more than this, however large the block.
     limit: int | None = None
 
-    def __call__(self, smaller_side: NDArray[np.int64]) -> NDArray[np.int32]:
+    def __call__(self, smaller_side: NDArray[np.int64], entries: NDArray[np.int64]) -> NDArray[np.int32]:
         """The rank of each block: at least 1, at most the smaller side (0 for an empty block)."""
-        wanted = self.fixed if self.fixed else np.trunc(self.fraction * smaller_side)
+        wanted: Any = self.fixed
+        if self.root:
+            wanted = np.trunc(entries ** (1 / self.root) / self.divisor + 1e-9)
+        elif not self.fixed:
+            wanted = np.trunc(self.fraction * smaller_side)
         if self.limit:
             wanted = np.minimum(wanted, self.limit)
         return np.minimum(np.maximum(wanted, 1), smaller_side).astype(np.int32)
 
     def __str__(self) -> str:
         limit = f"<={self.limit}" if self.limit else ""
+        if self.root:
+            return f"{ROOTS[self.root]}/{self.divisor:g}{limit}"
         return str(self.fixed) if self.fixed else f"{self.fraction:g}{limit}"
 
 
@@ -105,6 +123,14 @@ class Factors:
             np.zeros(int(right_start[-1]), np.float32),
             right_start,
         )
+
+
+def average(blocks: Blocks, parts: list[Factors], *, threads: int = 1) -> Factors:
+    """The mean of several approximations of the same matrix: their factors side by side, each counting for less."""
+    if len(parts) == 1:
+        return parts[0]
+    share = np.float32(1 / len(parts))
+    return stack(blocks, [replace(part, left=part.left * share) for part in parts], threads=threads)
 
 
 def stack(blocks: Blocks, parts: list[Factors], *, threads: int = 1) -> Factors:

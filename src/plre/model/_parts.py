@@ -4,6 +4,8 @@ A mixture's part is a model of n-grams over symbols of its own: words, or classe
 word and u(w) its share of the symbol's probability,
 
     P(w | h) = sum over parts of  weight * u(w) * P_part(s(w) | s(h))
+
+The weights of a part that leads others, and theirs, depend on the context (``gates.py``).
 """
 
 from __future__ import annotations
@@ -13,10 +15,14 @@ import numpy as np
 from plre._jit import kernel
 from plre.model._bytes import entry
 from plre.model._finding import find_grams
+from plre.model._gates import longest_context, open_gates
 from plre.model._probabilities import combine, spread_ngrams
 from plre.model.layout import (
     BYTES,
     FIRST_PART,
+    GATE_BUCKETS,
+    GATES,
+    MEMBERS,
     ORDER,
     PART_WIDTH,
     PARTS,
@@ -68,6 +74,16 @@ def shares_of(mem, k):
 
 
 @kernel
+def gates_of(mem, k):
+    """The gates of part ``k``, row by row, and what its unigrams lack; how many numbers a row has (0: no gates)."""
+    width = part_entry(mem, k, MEMBERS) + 1
+    place = max(part_entry(mem, k, GATES), 0)
+    size = entry(part_of(mem, k), 1, ORDER) * GATE_BUCKETS * width if width > 0 else 0
+    floats = mem[place : place + 4 * size + 4].view(np.float32)
+    return floats[:size], np.float64(floats[size]), width
+
+
+@kernel
 def score_block(mem, ids, grams, work, first, last, probs, matched):
     """The probability of positions ``first`` to ``last``, and the longest n-gram found there.
 
@@ -75,11 +91,15 @@ def score_block(mem, ids, grams, work, first, last, probs, matched):
     """
     if entry(mem, 1, ORDER) > 0:
         find_grams(mem, ids, grams, work, first, last)
-        combine(mem, ids, grams, work, first, last, probs, matched)
+        combine(mem, ids, grams, work, first, last, len(grams), probs, matched)
         return
     symbols = np.empty(last, np.int32)
     own = np.empty(last, np.float64)
     own_matched = np.empty(last, np.int8)
+    gates, root, width = gates_of(mem, 0)
+    gate = np.empty(last, np.int64)
+    rest = np.empty(last, np.float64)
+    led = 0  # parts still to come that the last leader leads
     for i in range(first, last):
         probs[i] = 0.0
         matched[i] = 0
@@ -89,12 +109,37 @@ def score_block(mem, ids, grams, work, first, last, probs, matched):
         found = grams[row : row + entry(part, 1, ORDER)]
         translate(mem, k, ids, symbols)
         find_grams(part, symbols, found, work, first, last)
-        combine(part, symbols, found, work, first, last, own, own_matched)
+        combine(part, symbols, found, work, first, last, len(found), own, own_matched)
         weight, shares = shares_of(mem, k)
-        for i in range(first, last):
-            probs[i] += own[i] * (weight * shares[ids[i]] if len(shares) > 0 else weight)
-            matched[i] = max(matched[i], own_matched[i])
+        if len(shares) > 0:
+            for i in range(first, last):
+                own[i] *= shares[ids[i]]
+        if led > 0:
+            for i in range(first, last):
+                probs[i] += rest[i] * gates[gate[i] * width + width - led] * own[i]
+            led -= 1
+        elif part_entry(mem, k, MEMBERS) > 0:
+            gates, root, width = gates_of(mem, k)
+            led = width - 1
+            open_gates(part, found, first, last, root, gate, rest)
+            for i in range(first, last):
+                keep = np.float64(gates[gate[i] * width])
+                probs[i] += weight * keep * own[i]
+                rest[i] = weight * (1.0 - keep * (1.0 - rest[i]))
+                matched[i] = max(matched[i], own_matched[i])
+        else:
+            for i in range(first, last):
+                probs[i] += weight * own[i]
+                matched[i] = max(matched[i], own_matched[i])
         row += len(found)
+
+
+@kernel
+def context_gate(mem, ids, root):
+    """The gate row of a whole context, and what it lacks."""
+    grams = np.empty((entry(mem, 1, ORDER), len(ids)), np.int32)
+    find_grams(mem, ids, grams, np.empty(4 * (len(ids) + 1), np.int64), 0, len(ids))
+    return longest_context(mem, grams, len(ids) - 1, root) if len(ids) > 0 else (np.int64(0), root)
 
 
 @kernel
@@ -107,6 +152,9 @@ def spread(mem, ids, probs):
     symbols = np.empty(len(ids), np.int32)
     words = np.arange(len(probs)).astype(np.int32)
     own_symbol = np.empty(len(probs), np.int32)
+    gates, rest, width = gates_of(mem, 0)
+    gate = np.int64(0)
+    led = 0
     for k in range(entry(mem, 1, PARTS)):
         part = part_of(mem, k)
         own = np.empty(entry(part, 1, VOCABULARY), np.float64)
@@ -114,6 +162,16 @@ def spread(mem, ids, probs):
         spread_ngrams(part, symbols, own)
         translate(mem, k, words, own_symbol)
         weight, shares = shares_of(mem, k)
+        if led > 0:
+            weight = rest * gates[gate * width + width - led]
+            led -= 1
+        elif part_entry(mem, k, MEMBERS) > 0:
+            gates, root, width = gates_of(mem, k)
+            led = width - 1
+            gate, rest = context_gate(part, symbols, root)
+            keep = np.float64(gates[gate * width])
+            rest = weight * (1.0 - keep * (1.0 - rest))
+            weight *= keep
         for w in range(len(probs)):
             probs[w] += own[own_symbol[w]] * (weight * shares[w] if len(shares) > 0 else weight)
 

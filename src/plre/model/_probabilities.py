@@ -146,12 +146,11 @@ def add_low_rank(mem, n, grams, first, last, todo, probs):
 
 
 @kernel
-def combine(mem, ids, grams, work, first, last, probs, matched):
+def combine(mem, ids, grams, work, first, last, order, probs, matched):
     """The probability of every position given what is before it, and the order of the longest n-gram found there.
 
-    Order by order, from the lowest up, and without branches that depend on what was found.
+    Order by order, from the lowest up to ``order``, and without branches that depend on what was found.
     """
-    order = entry(mem, 1, ORDER)
     mask = float_mask(mem)
     base, stride = entry(mem, 1, GRAMS) + entry(mem, 1, PROB), entry(mem, 1, STRIDE)
     low, step = entry(mem, 1, PROB_BASE), entry(mem, 1, PROB_STEP)

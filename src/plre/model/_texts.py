@@ -10,8 +10,10 @@ from numba import typeof, types
 from plre._jit import direct, kernel
 from plre._memory import bytes_at
 from plre.model._bytes import entry
+from plre.model._finding import find_grams
 from plre.model._parts import begin, rows, score_block
-from plre.model.layout import LETTERS, SLOT_COUNT, SLOTS, STARTS, VOCABULARY
+from plre.model._probabilities import combine
+from plre.model.layout import LETTERS, ORDER, SLOT_COUNT, SLOTS, STARTS, VOCABULARY
 from plre.text._kernels import BATCH, BOS, END_AND_START, EOS, NOTHING, UNK, look_up, split_words
 
 #: Positions of a block: what a batch of words can become.
@@ -31,6 +33,23 @@ def score_ids(mem, ids, probs, matched):
         one = 1 if start > 0 else 0
         some = ids[start - one : stop]
         score_block(mem, some, grams, work, one, len(some), probs[start - one : stop], matched[start - one : stop])
+        grams[:, 0] = grams[:, len(some) - 1]
+
+
+@kernel
+def score_orders(mem, ids, probs):
+    """The probability of every position as each order of a model of n-grams has it: row n - 1 is that of order n."""
+    order = entry(mem, 1, ORDER)
+    grams = np.empty((order, _BLOCK + 1), np.int32)
+    work = np.empty(4 * (_BLOCK + 2), np.int64)
+    matched = np.empty(_BLOCK + 1, np.int8)
+    for start in range(0, len(ids), _BLOCK):
+        stop = min(start + _BLOCK, len(ids))
+        one = 1 if start > 0 else 0
+        some = ids[start - one : stop]
+        find_grams(mem, some, grams, work, one, len(some))
+        for n in range(1, order + 1):
+            combine(mem, some, grams, work, one, len(some), n, probs[n - 1, start - one : stop], matched)
         grams[:, 0] = grams[:, len(some) - 1]
 
 

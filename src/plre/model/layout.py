@@ -5,6 +5,8 @@ The n-grams of order n, in a model of order N, are records of ``order{n}.grams``
     word        n >= 2        the last word. N-grams are sorted by context, and by scrambled word within a context
     prob                      P(w | h), all orders and layers included
     backoff     n < N         as a context: the weight of the shorter context
+    rest        n < N         as a context, in a model that leads others (``parts.py``): what P(w | h) lacks to sum to
+                              one, which is theirs. 0 where nothing was seen after it
     children    n < N         as a context: where its (n+1)-grams start; they end where the next record's start
     suffix      3 <= n < N    the (n-1)-gram without the oldest word (of a bigram it is the word itself)
 
@@ -34,7 +36,7 @@ from plre.errors import ModelFileError
 from plre.model.file import Shapes, Tensors
 from plre.text.vocabulary import SPECIAL
 
-FORMAT = 3
+FORMAT = 4
 
 #: The directory: first these about the whole model ...
 HEAD = ("order", "words", "word_bits", "size", "slots", "slot_count", "starts", "letters", "letter_count")
@@ -45,22 +47,24 @@ FIELDS = (
     "grams", "stride", "size", "first", "prob", "prob_base", "prob_step", "backoff", "backoff_base", "backoff_step",
     "word_mask", "children", "children_mask", "suffix", "suffix_mask", "index", "lines", "gram_bits",
     "rank", "left_start", "left", "left_count", "left_base", "left_step",
-    "right_start", "right", "right_count", "right_base", "right_step",
+    "right_start", "right", "right_count", "right_base", "right_step", "rest",
 )  # fmt: skip
 (GRAMS, STRIDE, SIZE, FIRST, PROB, PROB_BASE, PROB_STEP, BACKOFF, BACKOFF_BASE, BACKOFF_STEP,
  WORD_MASK, CHILDREN, CHILDREN_MASK, SUFFIX, SUFFIX_MASK, INDEX, LINES, GRAM_BITS,
  RANK, LEFT_START, LEFT, LEFT_COUNT, LEFT_BASE, LEFT_STEP,
- RIGHT_START, RIGHT, RIGHT_COUNT, RIGHT_BASE, RIGHT_STEP) = range(len(HEAD), len(HEAD) + len(FIELDS))  # fmt: skip
+ RIGHT_START, RIGHT, RIGHT_COUNT, RIGHT_BASE, RIGHT_STEP, REST) = range(len(HEAD), len(HEAD) + len(FIELDS))  # fmt: skip
 WIDTH = len(FIELDS)
 
 #: A mixture's directory (``parts.py``) has the same head, with an order of 0, then how many parts it has and how many
-#: orders they have together, and for each part: where it starts, its bytes, its weight (a float), and where the symbols
-#: of the words and their shares are (-1: words are symbols).
+#: orders they have together, and for each part: where it starts, its bytes, its weight (a float), where the symbols of
+#: the words and their shares are (-1: words are symbols), how many parts after it it leads, and where its gates are.
 PARTS, ROWS = range(len(HEAD), len(HEAD) + 2)
 FIRST_PART = len(HEAD) + 2
-PART_FIELDS = ("start", "bytes", "weight", "symbols", "shares")
-START, BYTES, WEIGHT, SYMBOLS, SHARES = range(len(PART_FIELDS))
+PART_FIELDS = ("start", "bytes", "weight", "symbols", "shares", "members", "gates")
+START, BYTES, WEIGHT, SYMBOLS, SHARES, MEMBERS, GATES = range(len(PART_FIELDS))
 PART_WIDTH = len(PART_FIELDS)
+#: Gates have this many rows for each length of a context: by half octaves of what its probabilities lack.
+GATE_BUCKETS = 16
 
 #: Slots of a line of an index, which is a cache line, and lines of a segment: what finds no room in one line goes to
 #: the next, and from the last of a segment to its first.
@@ -142,6 +146,8 @@ class Layout:
     size: int
     prob_codes: tuple[Code, ...]
     low_rank: Mapping[int, LowRank]
+    #: Contexts say what their probabilities lack to sum to one.
+    rest: bool = False
 
     @property
     def order(self) -> int:
@@ -159,6 +165,8 @@ class Layout:
         fields["prob"] = self.size
         if n < self.order:
             fields["backoff"] = self.size
+            if self.rest:
+                fields["rest"] = self.size
             fields["children"] = _bytes(self.sizes[n])
             if n > 2:
                 fields["suffix"] = _bytes(self.sizes[n - 2] - 1)
@@ -223,6 +231,8 @@ class Layout:
                 code = backoff_code(self.size)
                 order[BACKOFF], order[BACKOFF_BASE], order[BACKOFF_STEP] = at["backoff"][0], code.base, code.step
                 order[CHILDREN], order[CHILDREN_MASK] = at["children"][0], _mask(at["children"][1])
+            if "rest" in at:
+                order[REST] = at["rest"][0]
             if "suffix" in at:
                 order[SUFFIX], order[SUFFIX_MASK] = at["suffix"][0], _mask(at["suffix"][1])
             if self.lines(n):
@@ -279,6 +289,7 @@ class Layout:
                 for n, table in enumerate(tables, 1)
                 if table[RANK] >= 0
             },
+            tables[0][REST] >= 0,
         )
 
 

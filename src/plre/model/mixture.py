@@ -3,7 +3,8 @@
     P(w | h) = sum over parts of  weight * share(w) * P_part(symbol(w) | symbols of h)
 
 A class-based model is the case of one part: its n-grams are of classes, a word's symbol is its class, and its share is
-P(word | class). Words that a part does not know are its ``<unk>`` and share that one's probability.
+P(word | class). Words that a part does not know are its ``<unk>`` and share that one's probability. A part may lead
+those after it: then the weights of all of them depend on the context (``gates.py``).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from plre.errors import UsageError
 from plre.model import file, layout, parts
+from plre.model.gates import Gates
 from plre.model.lm import LanguageModel, digest
 from plre.model.ngrams import NgramModel
 from plre.model.parts import MixtureLayout, PartLayout
@@ -28,17 +30,29 @@ from plre.text.vocabulary import SPECIAL, UNK, Vocabulary
 
 @dataclass(frozen=True)
 class Part:
-    """A model of n-grams within a mixture; without ``symbols`` its words are the mixture's."""
+    """A model of n-grams within a mixture; without ``symbols`` its words are the mixture's.
+
+    One with ``gates`` leads as many of the parts after it as those say; they all have its weight.
+    """
 
     model: NgramModel
     weight: float
     symbols: NDArray[np.int32] | None = None
     shares: NDArray[np.float32] | None = None
+    gates: Gates | None = None
 
     @property
     def classes(self) -> int:
         """How many classes its n-grams are of; 0 if they are of words."""
         return len(self.model.vocab) - len(SPECIAL) if self.model.metadata["method"] == "class" else 0
+
+    def open_gate(self, state: int) -> list[float]:
+        """The weights of this part and of those it leads, after what a state of it stands for."""
+        assert self.gates is not None
+        row, rest = self.model.open_gate(state, self.gates.root)
+        keep, *others = self.gates.table[row].tolist()
+        left = self.weight * (1 - keep * (1 - rest))
+        return [self.weight * keep, *(left * share for share in others)]
 
 
 class Mixture(LanguageModel):
@@ -69,7 +83,8 @@ class Mixture(LanguageModel):
             start, size = directory[layout.FIRST_PART + (k - 1) * layout.PART_WIDTH :][: layout.BYTES + 1]
             model = NgramModel(about, parts.part_tensors(self.tensors, k), self.memory[start : start + size])
             symbols, shares = self.tensors.get(f"part{k}.symbols"), self.tensors.get(f"part{k}.shares")
-            made.append(Part(model, part.weight, symbols, shares))
+            gates = Gates.of(self.tensors[f"part{k}.gates"], model.order) if part.gates else None
+            made.append(Part(model, part.weight, symbols, shares, gates))
         return tuple(made)
 
     # --- states ------------------------------------------------------------------------------------------------------
@@ -87,9 +102,14 @@ class Mixture(LanguageModel):
         w = self._ids[word]
         total = 0.0
         after = []
+        led: Iterator[float] = iter(())
         for part, own in self._states(state):
             logprob, own_after = part.model.step(own, w if part.symbols is None else int(part.symbols[w]))
-            total += part.weight * (1.0 if part.shares is None else float(part.shares[w])) * 10**logprob
+            weight = next(led, part.weight)
+            if part.gates is not None:
+                weight, *others = part.open_gate(own)
+                led = iter(others)
+            total += weight * (1.0 if part.shares is None else float(part.shares[w])) * 10**logprob
             after.append(own_after)
         return math.log10(total) if total > 0 else -math.inf, tuple(after)
 
@@ -137,7 +157,10 @@ class Mixture(LanguageModel):
 
 def assemble(vocab: Vocabulary, made: Sequence[Part], metadata: Mapping[str, Any]) -> Mixture:
     """A mixture over these words of these parts, whose bytes are copied into one piece of memory."""
-    layouts = tuple(PartLayout(part.model.layout, part.weight, part.symbols is not None) for part in made)
+    layouts = tuple(
+        PartLayout(part.model.layout, part.weight, part.symbols is not None, part.gates.members if part.gates else -1)
+        for part in made
+    )
     where = MixtureLayout(len(vocab), len(vocab.slots), len(vocab.arena), layouts)
     shapes = where.shapes()
     data = np.zeros(file.data_size(shapes), np.uint8)
@@ -150,6 +173,8 @@ def assemble(vocab: Vocabulary, made: Sequence[Part], metadata: Mapping[str, Any
         if part.symbols is not None and part.shares is not None:
             tensors[f"part{k}.symbols"][:] = part.symbols
             tensors[f"part{k}.shares"][:] = part.shares
+        if part.gates is not None:
+            tensors[f"part{k}.gates"][:] = part.gates.flat()
         for name, tensor in part.model.tensors.items():
             tensors[f"part{k}.{name}"][:] = tensor
     about = {
@@ -178,7 +203,7 @@ def combine(models: Sequence[LanguageModel], weights: Sequence[float], metadata:
             if known is not None:
                 symbols = known.ids if symbols is None else symbols[known.ids]
                 shares = known.shares if shares is None else shares[known.ids] * known.shares
-            made.append(Part(part.model, weight * part.weight, symbols, shares))
+            made.append(Part(part.model, weight * part.weight, symbols, shares, part.gates))
     return assemble(vocab, made, metadata)
 
 

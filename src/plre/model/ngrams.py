@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre.errors import UsageError
-from plre.model import _bytes, _probabilities, file, layout
+from plre.model import _bytes, _gates, _probabilities, file, layout
 from plre.model.layout import Layout
 from plre.model.lm import LanguageModel
 from plre.model.neighbours import nearest
@@ -55,6 +55,10 @@ class NgramModel(LanguageModel):
             return self._step(self._address, self._size, state, w)
         except (ValueError, TypeError, OverflowError):
             raise UsageError(f"{state!r} is not a state of this model") from None
+
+    def open_gate(self, state: int, root: float) -> tuple[int, float]:
+        """In a mixture that this model leads: the row of its gates after a state, and what its probabilities lack."""
+        return _gates.open_gate.entry(self._address, self._size, state, root)
 
     def context(self, state: State) -> list[str]:
         """The words that a state stands for, oldest first: as much of the past as still matters."""
@@ -101,7 +105,7 @@ class NgramModel(LanguageModel):
         records = self.layout.records(n) if name == "children" else self.layout.sizes[n - 1]
         out = np.empty((records if last is None else last) - first, np.int32)
         _bytes.unpack_field(self.memory, first, int(where[layout.GRAMS]), stride, at, size, out)
-        if name not in ("prob", "backoff"):
+        if name not in ("prob", "backoff", "rest"):
             return out
         code = self.layout.prob_codes[n - 1] if name == "prob" else layout.backoff_code(self.layout.size)
         return code.decode(out.view(np.uint32))

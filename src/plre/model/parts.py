@@ -4,6 +4,7 @@ directory                 the head as in ``layout.py``, with order 0, then a lin
 vocab.bytes, ...          the words of the mixture
 part{k}.symbols           the id that each word has in part k. Missing if it is the word's own
 part{k}.shares            how much of the symbol's probability is the word's
+part{k}.gates             if part k leads others: the weights by context (``gates.py``), and what its unigrams lack
 part{k}.directory, ...    the tensors of part k (from 1 up), whose places count from the part's first byte
 """
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from plre.errors import ModelFileError
 from plre.model import layout
 from plre.model.file import Shapes, Tensors, data_size
-from plre.model.layout import FIRST_PART, PART_WIDTH, Layout, padded_letters, starts_of, whole_lines
+from plre.model.layout import FIRST_PART, GATE_BUCKETS, PART_WIDTH, Layout, padded_letters, starts_of, whole_lines
 
 _I4 = np.dtype("<i4")
 _F4 = np.dtype("<f4")
@@ -25,11 +26,20 @@ _F4 = np.dtype("<f4")
 
 @dataclass(frozen=True)
 class PartLayout:
-    """One part: its own layout, its weight, and whether words have symbols of their own in it."""
+    """One part: its own layout, its weight, whether words have symbols of their own in it, and how many it leads.
+
+    A part that leads others has gates; ``members`` is -1 for one that does not.
+    """
 
     layout: Layout
     weight: float
     mapped: bool
+    members: int = -1
+
+    @property
+    def gates(self) -> int:
+        """Numbers of the gates: for each length of a context and each bucket, and one for the unigrams."""
+        return self.layout.order * GATE_BUCKETS * (1 + self.members) + 1 if self.members > 0 else 0
 
 
 @dataclass(frozen=True)
@@ -52,6 +62,8 @@ class MixtureLayout:
             if part.mapped:
                 shapes[f"part{k}.symbols"] = (_I4, self.words)
                 shapes[f"part{k}.shares"] = (_F4, self.words)
+            if part.gates:
+                shapes[f"part{k}.gates"] = (_F4, part.gates)
         shapes["vocab.bytes"] = (np.dtype("u1"), padded_letters(data_size(shapes), self.letters))
         for k, part in enumerate(self.parts, 1):
             shapes |= {f"part{k}.{name}": shape for name, shape in part.layout.shapes().items()}
@@ -75,6 +87,9 @@ class MixtureLayout:
             if part.mapped:
                 entry[layout.SYMBOLS] = places[f"part{k + 1}.symbols"]
                 entry[layout.SHARES] = places[f"part{k + 1}.shares"]
+            if part.gates:
+                entry[layout.MEMBERS] = part.members
+                entry[layout.GATES] = places[f"part{k + 1}.gates"]
         return directory
 
     @classmethod
@@ -84,24 +99,42 @@ class MixtureLayout:
         room = (len(directory) - FIRST_PART) // PART_WIDTH
         if room < 1 or not 1 <= directory[layout.PARTS] <= room:
             raise ValueError("the directory has the wrong size")
-        weights = [
-            float(directory[FIRST_PART + k * PART_WIDTH + layout.WEIGHT].view(np.float64))
-            for k in range(int(directory[layout.PARTS]))
-        ]
-        if not all(0 <= weight <= 1 for weight in weights) or abs(sum(weights) - 1) > 1e-6:
+        entries = directory[FIRST_PART:][: int(directory[layout.PARTS]) * PART_WIDTH].reshape(-1, PART_WIDTH)
+        weights = [float(entry[layout.WEIGHT].view(np.float64)) for entry in entries]
+        members = [int(entry[layout.MEMBERS]) for entry in entries]
+        if not all(0 <= weight <= 1 for weight in weights) or abs(sum(own_weights(weights, members)) - 1) > 1e-6:
             raise ValueError("the weights make no sense")
         parts = tuple(
-            PartLayout(Layout.from_directory(tensors[f"part{k}.directory"]), weight, f"part{k}.symbols" in tensors)
-            for k, weight in enumerate(weights, 1)
+            PartLayout(Layout.from_directory(tensors[f"part{k}.directory"]), weight, f"part{k}.symbols" in tensors, led)
+            for k, (weight, led) in enumerate(zip(weights, members, strict=True), 1)
         )
         words = int(directory[layout.VOCABULARY])
         return cls(words, int(directory[layout.SLOT_COUNT]), int(directory[layout.LETTER_COUNT]), parts)
 
 
+def own_weights(weights: list[float], members: list[int]) -> list[float]:
+    """The weights without those of parts that others lead: they sum to one. Refuses leaders of parts there are not.
+
+    >>> own_weights([0.75, 0.75, 0.25], [1, -1, -1])
+    [0.75, 0.25]
+    """
+    found = []
+    k = 0
+    while k < len(weights):
+        found.append(weights[k])
+        led = max(members[k], 0)
+        if members[k] < -1 or members[k] == 0 or any(below != -1 for below in members[k + 1 : k + 1 + led]):
+            raise ValueError("the members of a part make no sense")
+        if k + led >= len(weights):
+            raise ValueError("a part leads others that are not there")
+        k += 1 + led
+    return found
+
+
 def part_tensors(tensors: Tensors, k: int) -> Tensors:
     """The tensors of one part, by the names that they have in a model of their own."""
     start = f"part{k}."
-    own = (f"{start}symbols", f"{start}shares")
+    own = (f"{start}symbols", f"{start}shares", f"{start}gates")
     return {name[len(start) :]: t for name, t in tensors.items() if name.startswith(start) and name not in own}
 
 
@@ -118,6 +151,8 @@ def check(path: str, tensors: Tensors, orders: list[int]) -> None:
         for k, part in enumerate(found.parts, 1):
             if not part.mapped and part.layout.sizes[0] != found.words:
                 layout.refuse(path, f"part {k} has another vocabulary")
+            if part.members > 0 and part.layout.order > 1 and not part.layout.rest:
+                layout.refuse(path, f"part {k} leads others but does not say what it leaves to them")
     except ModelFileError:
         raise
     except (ValueError, OverflowError, KeyError) as error:

@@ -18,6 +18,7 @@ from plre.text.vocabulary import END, END_AND_START
 
 if TYPE_CHECKING:
     from plre.model.lm import LanguageModel
+    from plre.model.ngrams import NgramModel
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,13 @@ def score_ids(lm: LanguageModel, ids: NDArray[np.int32], first: int = 0) -> Scor
     matched = np.empty(len(ids), np.int8)
     kernels.score_ids(lm.memory, ids, probs, matched)
     return Scored(ids, probs, matched, first)
+
+
+def score_orders(lm: NgramModel, ids: NDArray[np.int32]) -> NDArray[np.float64]:
+    """The probability of each position as each order of a model has it, from the lowest up."""
+    probs = np.empty((lm.order, len(ids)))
+    kernels.score_orders(lm.memory, ids, probs)
+    return probs
 
 
 def score_lines(

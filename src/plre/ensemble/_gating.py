@@ -1,0 +1,87 @@
+"""EM for the weights with which a model of n-grams leads others (``gating.py``)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from plre._jit import kernel
+from plre.model._gates import gate_bucket
+from plre.model.layout import GATE_BUCKETS
+from plre.smoothing._kernels import bucket_of
+
+
+@kernel
+def split_events(found, orders, discounts, kept, passed, bucket):
+    """What each order keeps for an event, what it passes on to shorter contexts, and the bucket of its context.
+
+    ``found`` is that of ``counts.lookup.Events``; ``orders`` has the event's probability as each order has it. An
+    order whose context was not seen has bucket -1. Unigrams have no context: they keep nothing and pass on all, to
+    what they are themselves.
+    """
+    order = len(found)
+    for i in range(len(kept)):
+        kept[i, 0] = 0.0
+        passed[i, 0] = 1.0
+        bucket[i, 0] = 0
+        for n in range(1, order):
+            total = np.float64(found[n, i, 1])
+            bucket[i, n] = -1
+            if total > 0:
+                rest = 0.0
+                for k in range(3):
+                    rest += discounts[n, k] * found[n, i, 2 + k]
+                bucket[i, n] = bucket_of(total)
+                passed[i, n] = rest / total
+                kept[i, n] = max(orders[n, i] - rest / total * orders[n - 1, i], 0.0)
+
+
+@kernel
+def expect(kept, passed, bucket, unigram, others, leaks, gates, first, last, leaked, gated):
+    """One step of EM over some events; gives their log-likelihood.
+
+    The story of an event: with probability 1 - ``keep`` it comes from the others. Else the longest context either keeps
+    it or passes it on; what is passed on leaks to the others, or goes to the next shorter context, and so on.
+    ``leaked`` adds up for each order and bucket what leaked and what was passed on; ``gated`` for each row of the gates
+    how many events came, how many from the others at once, and from which of them all that came.
+    """
+    order = kept.shape[1]
+    members = others.shape[1]
+    likelihood = 0.0
+    below = np.empty(order)  # P of the next shorter context, without what leaks there and below, and that
+    below_rest = np.empty(order)
+    for i in range(first, last):
+        p = np.float64(unigram[i])
+        rest = 0.0
+        top = 0
+        for n in range(order):
+            if bucket[i, n] >= 0:
+                below[n], below_rest[n] = p, rest
+                leak = leaks[n, bucket[i, n]]
+                p = kept[i, n] + passed[i, n] * (1 - leak) * p
+                rest = passed[i, n] * (leak + (1 - leak) * rest)
+                top = n
+        row = top * GATE_BUCKETS + (gate_bucket(rest) if top > 0 else 0)
+        mixed = 0.0
+        for k in range(members):
+            mixed += gates[row, 1 + k] * others[i, k]
+        keep = gates[row, 0]
+        total = keep * p + (1 - keep * (1 - rest)) * mixed
+        likelihood += math.log(total)
+        from_others = (1 - keep) * mixed / total
+        gated[row, 0] += 1
+        gated[row, 1] += from_others
+        reach = keep / total
+        for n in range(top, -1, -1):
+            if bucket[i, n] >= 0:
+                leak = leaks[n, bucket[i, n]]
+                reach *= passed[i, n]
+                leaking = reach * leak * mixed
+                reach *= 1 - leak
+                leaked[n, bucket[i, n], 0] += leaking
+                leaked[n, bucket[i, n], 1] += leaking + reach * (below[n] + below_rest[n] * mixed)
+                from_others += leaking
+        for k in range(members):
+            gated[row, 2 + k] += from_others * gates[row, 1 + k] * others[i, k] / mixed
+    return likelihood

@@ -1,0 +1,134 @@
+"""Weights by context, fitted to held-out text: how a model of n-grams leads others (``model/gates.py``; method.md 10).
+
+Everything an event needs is computed once: what each order keeps of it and passes on, and its probability under each of
+the other models. EM then takes a fraction of a second a step, whatever the size of the models. What few events speak of
+is drawn to what all of them say, as if some more had said just that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre._jit import parallel
+from plre.counts.lookup import Events
+from plre.ensemble import _gating as kernels
+from plre.model.gates import Gates
+from plre.model.layout import GATE_BUCKETS
+from plre.scratch import slices
+from plre.smoothing._kernels import BUCKETS
+from plre.smoothing.discounts import Steps
+
+#: EM stops after so many steps, or when some in a row gain less than this many nats an event. A single one may well
+#: lose: as more or less leaks, contexts fall into other buckets.
+_STEPS = 300
+_TOLERANCE = 1e-5
+_PATIENCE = 5
+#: Events are added up in pieces of this many, whatever the number of threads.
+_PIECE = 1 << 14
+#: Where nothing is known: what leaks at each order, and what comes from the other models at once.
+_LEAK = 0.5
+_OTHERS = 0.25
+#: So many events more are made up, which say what all events of the order say (of the v_k: all events of all orders).
+_PRIOR = 20.0
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Events of held-out text, as EM needs them: a row for each event, a column for each order or model."""
+
+    kept: NDArray[np.float32]
+    passed: NDArray[np.float32]
+    bucket: NDArray[np.int8]
+    unigram: NDArray[np.float32]
+    others: NDArray[np.float32]
+
+    @classmethod
+    def of(
+        cls,
+        events: Events,
+        orders: NDArray[np.float64],
+        discounts: Sequence[Steps],
+        others: Sequence[NDArray[np.float64]],
+    ) -> HeldOut:
+        """From what was counted of the events, their probability by order, and that under each of the others."""
+        shape = (len(events), events.order)
+        kept, passed = np.empty(shape, np.float32), np.empty(shape, np.float32)
+        bucket = np.empty(shape, np.int8)
+        steps = np.array([(d.one, d.two, d.three) for d in discounts])
+        kernels.split_events(events.found, orders, steps, kept, passed, bucket)
+        return cls(kept, passed, bucket, orders[0].astype(np.float32), np.array(others, np.float32).T.copy())
+
+    def __len__(self) -> int:
+        return len(self.unigram)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What leaks at each order, by bucket of the context's total, and the gates."""
+
+    leaks: NDArray[np.float64]
+    #: A row for each length of a context and bucket of what it lacks: ``keep``, then the v_k.
+    table: NDArray[np.float64]
+
+    @classmethod
+    def unknown(cls, order: int, members: int) -> Weights:
+        """What to take where there is no text to fit them to."""
+        table = np.full((order * GATE_BUCKETS, 1 + members), 1 / members)
+        table[:, 0] = 1 - _OTHERS
+        return cls(np.full((order, BUCKETS), _LEAK), table)
+
+    @property
+    def gates(self) -> Gates:
+        """As a model has them."""
+        return Gates(self.table.astype(np.float32), float(self.leaks[0, 0]))
+
+
+def fit_weights(text: HeldOut, *, threads: int = 1) -> tuple[Weights, float]:
+    """The weights under which the text is likeliest, and its perplexity."""
+    weights = best = Weights.unknown(text.kept.shape[1], text.others.shape[1])
+    reached = -np.inf
+    slow = 0
+    for _ in range(_STEPS):
+        likelihood, leaked, gated = _expect(text, weights, threads)
+        slow = slow + 1 if likelihood - reached < _TOLERANCE * len(text) else 0
+        if likelihood > reached:
+            reached, best = likelihood, weights
+        if slow == _PATIENCE:
+            break
+        weights = _maximise(leaked, gated)
+    return best, float(np.exp(-reached / max(len(text), 1)))
+
+
+def _expect(text: HeldOut, weights: Weights, threads: int) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    def run(piece: slice) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        leaked = np.zeros((*weights.leaks.shape, 2))
+        gated = np.zeros((len(weights.table), 1 + weights.table.shape[1]))
+        likelihood = kernels.expect(
+            text.kept, text.passed, text.bucket, text.unigram, text.others, weights.leaks, weights.table,
+            piece.start, piece.stop, leaked, gated,
+        )  # fmt: skip
+        return likelihood, leaked, gated
+
+    parts = parallel(run, slices(len(text), _PIECE), threads)
+    likelihoods, leaked, gated = zip(*parts, strict=True)
+    return sum(likelihoods), np.sum(leaked, axis=0), np.sum(gated, axis=0)
+
+
+def _maximise(leaked: NDArray[np.float64], gated: NDArray[np.float64]) -> Weights:
+    """The weights that what EM expects asks for, with the made-up events."""
+    by_order = leaked.sum(axis=1, keepdims=True)
+    mean = (by_order[..., 0] + _PRIOR * _LEAK) / (by_order[..., 1] + _PRIOR)
+    leaks = (leaked[..., 0] + _PRIOR * mean) / (leaked[..., 1] + _PRIOR)
+    rows = gated.reshape(-1, GATE_BUCKETS, gated.shape[1])
+    alike = rows.sum(axis=1, keepdims=True)
+    tau = (alike[..., 1] + _PRIOR * _OTHERS) / (alike[..., 0] + _PRIOR)
+    keep = 1 - (rows[..., 1] + _PRIOR * tau) / (rows[..., 0] + _PRIOR)
+    everywhere = rows[..., 2:].sum(axis=(0, 1)) + _PRIOR / (rows.shape[2] - 2)
+    everywhere /= everywhere.sum()
+    shares = rows[..., 2:] + _PRIOR * everywhere
+    shares /= shares.sum(axis=2, keepdims=True)
+    return Weights(leaks, np.concatenate([keep[..., None], shares], axis=2).reshape(len(gated), -1))
