@@ -75,8 +75,8 @@ def train(
                  "class" (n-grams of ``classes`` classes of words)
     preset       for plre: "best" (the default), "fast" or "paper" (``docs/presets.md``); the options below marked *
                  replace what a preset has, or without one say all there is
-    dev          held-out text on which ranks are chosen, weights and discounts fitted. Without it, "best" and "fast" hold
-                 out part of the text, and then train on all of it
+    dev          held-out text on which ranks are chosen, weights and discounts fitted. Without it, "best" and "fast"
+                 hold out part of the text, and then train on all of it
     min_count    words seen less often become ``<unk>``
     vocab        the words to know, as a file or a list, instead of ``min_count``
     markers      False: the text is one stream without sentence starts and ends

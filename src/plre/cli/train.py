@@ -34,8 +34,8 @@ from plre.errors import UsageError
 @click.option(
     "--dev",
     metavar="TEXT",
-    help="Held-out text on which ranks are chosen, weights and discounts fitted. Without it, best and fast hold out part "
-    "of TEXT, and then train on all of it.",
+    help="Held-out text on which ranks are chosen, weights and discounts fitted. Without it, best and fast hold out "
+    "part of TEXT, and then train on all of it.",
 )
 @click.option("--min-count", type=int, help="Words seen less often become <unk>.  [default: 2]")
 @click.option("--vocab", type=click.Path(), metavar="FILE", help="Words to know, instead of --min-count.")
@@ -44,8 +44,8 @@ from plre.errors import UsageError
     "rungs",
     multiple=True,
     metavar="ORDER:POWER:RANK",
-    help="A low rank layer between ORDER (* for all others) and the order below; may be repeated. POWER (0 to 1) says how "
-    "far counts are flattened; RANK is a number, a fraction of the vocabulary (or of the slice), or grows with its "
+    help="A low rank layer between ORDER (* for all others) and the order below; may be repeated. POWER (0 to 1) says "
+    "how far counts are flattened; RANK is a number, a fraction of the vocabulary (or of the slice), or grows with its "
     "non-zeros: sqrt/16, cbrt/2.",
 )
 @click.option("--starts", type=int, metavar="N", help="Average low rank layers over N random starts.")
