@@ -9,7 +9,8 @@ of predicted words), each order says what it adds to the order below, and what i
              = mass(h) + sum over longer contexts g of h of  usage(g) backoff(g) - mass(g)       in lower ones
     mass(hw) = usage(h) P(w | h)  +  what longer n-grams that end in hw add to that
 
-which gives new masses, until they no longer change. ``<s>`` is met as often as ``</s>`` is said.
+which gives new masses, until they no longer change. ``<s>`` is met as often as ``</s>`` is said,
+and after that nothing is asked.
 """
 
 from __future__ import annotations
@@ -79,23 +80,28 @@ def stationary(tables: Sequence[Table], low: Sequence[NDArray[np.float64]], mark
         masses.append(np.repeat(masses[-1], np.diff(context.children)) * table.prob)
     if markers:
         masses[0][BOS] = words[EOS]
-    found = Stationary(masses, *_usage(tables, masses))
+    found = Stationary(masses, *_usage(tables, masses, markers))
     for _ in range(_STEPS):
         masses = _step(tables, low, found, markers)
         moved = float(np.abs(masses[0] - found.mass[0]).sum())
-        found = Stationary(masses, *_usage(tables, masses))
+        found = Stationary(masses, *_usage(tables, masses, markers))
         if moved < _TOLERANCE:
             break
     return found
 
 
-def _usage(tables: Sequence[Table], masses: list[NDArray[np.float64]]) -> tuple[list[NDArray[np.float64]], float]:
+def _usage(
+    tables: Sequence[Table], masses: list[NDArray[np.float64]], markers: bool
+) -> tuple[list[NDArray[np.float64]], float]:
     """How often each context is asked, and the words alone."""
     usage = [mass.copy() for mass in masses]
-    for n in range(len(masses) - 1, 0, -1):
-        longer = usage[n] * tables[n].backoff - masses[n]
-        usage[n - 1] += np.bincount(tables[n].suffixes, longer, len(masses[n - 1]))
-        np.maximum(usage[n - 1], 0, out=usage[n - 1])
+    for n in range(len(masses) - 1, -1, -1):
+        if markers:
+            usage[n][tables[n].words == EOS] = 0.0
+        if n > 0:
+            longer = usage[n] * tables[n].backoff - masses[n]
+            usage[n - 1] += np.bincount(tables[n].suffixes, longer, len(masses[n - 1]))
+            np.maximum(usage[n - 1], 0, out=usage[n - 1])
     return usage, float(usage[0] @ tables[0].backoff)
 
 
