@@ -116,7 +116,7 @@ def usages(lm: Readable, mass: dict[Gram, float]) -> dict[Gram, float]:
     return usage
 
 
-def cost(lm: Readable, gram: Gram, usage: float) -> float:
+def cost(lm: Readable, gram: Gram, mass: float) -> float:
     """What it costs to lose one n-gram: the words after its context that have none of their own are one word."""
     h, w = gram[:-1], gram[-1]
     p, low, lower = lm.prob[gram], lm.low.get(gram, 0.0), lm(w, h[1:])
@@ -126,12 +126,13 @@ def cost(lm: Readable, gram: Gram, usage: float) -> float:
     weight = (lm.backoff[h] * free + p - low) / (free + lower)
     after = low + weight * lower
     rest = others * math.log(others / (others + p - after)) if others > 0 else 0.0
-    return usage * (p * math.log(p / after) + rest)
+    return mass * (p * math.log(p / after) + rest)
 
 
 def prune(lm: Readable, threshold: float) -> Readable:
     """The model without the n-grams that are worth no more than the threshold; changes ``lm`` itself."""
-    usage = usages(lm, masses(lm))
+    mass = masses(lm)
+    usage = usages(lm, mass)
     original = dict(lm.prob)
     totals = {h: sum(lm(w, h) for w in lm.vocab if w != "<s>") for n in range(lm.order) for h in lm.grams[n]}
     needed: set[Gram] = set()
@@ -153,7 +154,7 @@ def prune(lm: Readable, threshold: float) -> Readable:
             totals[h] = old * totals[h] + 1 - old
             usage[h] += more
         lm.prob |= mixed
-        going = [g for g in lm.grams[n] if g not in needed and cost(lm, g, usage[g[:-1]]) <= threshold]
+        going = [g for g in lm.grams[n] if g not in needed and cost(lm, g, mass[g[:-1]]) <= threshold]
         needed |= {part for g in set(lm.grams[n]) - set(going) for part in (g[:-1], g[1:])}
         for g in going:
             h = g[:-1]

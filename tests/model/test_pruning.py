@@ -62,7 +62,7 @@ def test_tables_there_and_back(kind: str, order: int) -> None:
 def test_masses_are_those_of_the_text_that_never_ends(kind: str, markers: bool) -> None:
     lm = train(kind, 3, small_text(2), markers=markers)
     tables = read_tables(lm, 1)
-    found = stationary(tables, low_rank_shares(tables, 1), lm.markers)
+    found = stationary(tables, low_rank_shares(tables, 1), lm.markers, 1e-9)
     twin = readable.Readable(lm)
     expected = readable.masses(twin)
     usage = readable.usages(twin, expected)

@@ -141,12 +141,12 @@ def receive(first, last, children, received, prob, low, backoff, others, usage, 
 
 
 @kernel
-def judge(first, last, children, suffixes, prob, low, backoff, lower, unseen, others, usage, threshold, keep):
+def judge(first, last, children, suffixes, prob, low, backoff, lower, unseen, others, mass, threshold, keep):
     """Keep the n-grams without which the relative entropy would be more than ``threshold``; what is kept stays so.
 
     Without hw the word gets p', and the other words without an n-gram of their own what p' is less than p:
 
-        usage(h) ( p ln(p / p') + U ln(U / (U + p - p')) )      with U what those others have now
+        mass(h) ( p ln(p / p') + U ln(U / (U + p - p')) )      with U what those others have now
     """
     for h in range(first, last):
         for e in range(children[h], children[h + 1]):
@@ -168,7 +168,7 @@ def judge(first, last, children, suffixes, prob, low, backoff, lower, unseen, ot
             cost = -p * math.log1p(change / p) if p > 0 else 0.0
             if others[h] > 0:
                 cost -= others[h] * math.log1p(-change / others[h])
-            keep[e] = usage[h] * cost > threshold
+            keep[e] = mass[h] * cost > threshold
 
 
 @kernel

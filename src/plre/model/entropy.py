@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from plre._jit import even_ranges, parallel
 from plre.model import _pruning as kernels
 from plre.model.layout import LowRank
-from plre.model.stationary import low_rank_shares, stationary
+from plre.model.stationary import Stationary, low_rank_shares, stationary
 from plre.model.tables import Table, row_starts, select
 
 _PIECES = 64
@@ -60,13 +60,26 @@ class Judgement:
 
 
 class Pruner:
-    """Judges the n-grams of one model at any threshold: what does not depend on that is computed once."""
+    """Judges the n-grams of one model at any threshold: what does not depend on that is computed once.
 
-    def __init__(self, tables: Sequence[Table], markers: bool, threads: int = 1) -> None:
+    To see what each idea is worth, contexts may be weighed otherwise than by the model's own ``text``, and with
+    ``hand_down=False`` the probabilities of lower orders stay as they are.
+    """
+
+    def __init__(
+        self,
+        tables: Sequence[Table],
+        markers: bool,
+        threads: int = 1,
+        *,
+        text: Stationary | None = None,
+        hand_down: bool = True,
+    ) -> None:
         self.tables = list(tables)
         self.threads = threads
+        self._hand_down = hand_down
         self._low = low_rank_shares(tables, threads)
-        self._text = stationary(tables, self._low, markers)
+        self._text = text or stationary(tables, self._low, markers)
         self._contexts: list[_Contexts] = []
         below = np.array([tables[0].prob.sum(dtype=np.float64)])
         for n in range(2, len(tables) + 1):
@@ -124,9 +137,11 @@ class Pruner:
                 )  # fmt: skip
             same = context.children, table.suffixes, found.prob[n - 1], found.low[n - 1], found.backoff[n - 2]
             keep = found.keep[n - 1]
-            self._by_context(n, kernels.judge, *same, context.prob, about.unseen, others, usage, threshold, keep)
+            met = self._text.mass[n - 2]
+            self._by_context(n, kernels.judge, *same, context.prob, about.unseen, others, met, threshold, keep)
             received = np.zeros(len(context))
             kernels.hand_down(*same, context.prob, usage, keep, received, found.keep[n - 2])
+            received *= self._hand_down
         found.keep[0][:] = True
         if order > 1:
             words = self._text.words

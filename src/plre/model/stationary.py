@@ -30,7 +30,7 @@ from plre.text.vocabulary import BOS, EOS
 
 _STEPS = 100
 #: Masses of words that change by no more than this together are those of the text that never ends.
-_TOLERANCE = 1e-6
+_TOLERANCE = 1e-5
 _PIECES = 64
 _NOTHING = np.empty(0)
 
@@ -70,7 +70,9 @@ def _products(*arrays_and_piece: Any) -> None:
     kernels.products(first, last, *arrays)
 
 
-def stationary(tables: Sequence[Table], low: Sequence[NDArray[np.float64]], markers: bool) -> Stationary:
+def stationary(
+    tables: Sequence[Table], low: Sequence[NDArray[np.float64]], markers: bool, tolerance: float = _TOLERANCE
+) -> Stationary:
     """Follow the model's own text until nothing changes; ``low`` is what :func:`low_rank_shares` gives."""
     if len(tables) == 1:
         return Stationary([], [], 1.0)
@@ -85,7 +87,7 @@ def stationary(tables: Sequence[Table], low: Sequence[NDArray[np.float64]], mark
         masses = _step(tables, low, found, markers)
         moved = float(np.abs(masses[0] - found.mass[0]).sum())
         found = Stationary(masses, *_usage(tables, masses, markers))
-        if moved < _TOLERANCE:
+        if moved < tolerance:
             break
     return found
 
