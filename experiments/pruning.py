@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import shutil
 from dataclasses import dataclass
@@ -24,10 +25,11 @@ from plre.model.stationary import Stationary, low_rank_shares, stationary
 from plre.model.tables import Table, layout_like, read_tables, write_tables
 
 ORDER = 3
+THREADS = 2
 CORPORA = ("wikitext2", "english")
-THRESHOLDS = (1e-8, 3e-8, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5)
+THRESHOLDS = (1e-8, 3e-8, 1e-7, 3e-7, 1e-6, 1e-5)
 #: Counts up to which lmplz leaves out bigrams and trigrams.
-COUNTS = ((0, 0), (0, 1), (1, 1), (2, 3), (4, 6), (9, 14))
+COUNTS = ((0, 0), (0, 1), (1, 1), (2, 3), (9, 14))
 KINDS = {"probing": ("probing",), "trie": ("trie",), "trie, 8 bits": ("-q", 8, "-b", 8, "trie")}
 OURS: dict[str, dict[str, Any]] = {
     "mkn": {"method": "mkn"},
@@ -53,16 +55,46 @@ class Point:
         return self.bytes / 1e6
 
 
-def point(how: str, lm: plre.LanguageModel, place: Path, test: Path) -> Point:
-    """A model of ours, measured as a file."""
-    lm.save(place / "model.plre")
-    return Point(how, tuple(lm.info()["ngrams"]), (place / "model.plre").stat().st_size, lm.perplexity(test))
+class Ours:
+    """A model of ours with what it takes to prune it again and again."""
 
+    def __init__(self, lm: plre.LanguageModel, place: Path, test: Path) -> None:
+        assert isinstance(lm, NgramModel)
+        self.lm, self.place, self.test = lm, place, test
+        self.tables = read_tables(lm, THREADS)
+        self.pruner = Pruner(self.tables, lm.markers, THREADS)
 
-def curve(lm: plre.LanguageModel, place: Path, test: Path) -> list[Point]:
-    """A model at several thresholds."""
-    pruned = (point(f"{t:g}", plre.prune(lm, threshold=t), place, test) for t in THRESHOLDS)
-    return [point("whole", lm, place, test), *pruned]
+    def pruned(self, threshold: float, pruner: Pruner | None = None) -> NgramModel:
+        """As :func:`plre.prune` does it."""
+        pruner = pruner or self.pruner
+        return write_tables(self.lm, pruner.pruned(pruner.judge(threshold)), dict(self.lm.metadata), THREADS)
+
+    def pruned_to(self, size: int, pruner: Pruner | None = None) -> NgramModel | None:
+        """The model at the lowest threshold, to a hundredth, at which its data has at most so many bytes, if any."""
+        pruner = pruner or self.pruner
+        low, high = math.log(1e-11), math.log(1e-2)
+        while high - low > 1e-2:
+            middle = (low + high) / 2
+            judged = pruner.judge(math.exp(middle))
+            fits = data_size(layout_like(self.lm, judged.sizes, pruner.low_rank(judged)).shapes()) <= size
+            low, high = (low, middle) if fits else (middle, high)
+        made = self.pruned(math.exp(high), pruner)
+        return made if made.memory.nbytes <= size else None
+
+    def point(self, how: str, lm: NgramModel) -> Point:
+        """A model, measured as a file."""
+        lm.save(self.place / "model.plre")
+        size = (self.place / "model.plre").stat().st_size
+        return Point(how, lm.layout.sizes, size, lm.perplexity(self.test))
+
+    def curve(self) -> list[Point]:
+        """The model at several thresholds."""
+        return [self.point("whole", self.lm), *(self.point(f"{t:g}", self.pruned(t)) for t in THRESHOLDS)]
+
+    def at_sizes(self, others: list[Point]) -> list[str]:
+        """Perplexity at the sizes of other models; a dash where it cannot be so small."""
+        made = (self.pruned_to(other.bytes) for other in others)
+        return [numbers.perplexity(lm and lm.perplexity(self.test)) for lm in made]
 
 
 def kenlm(lm: plre.LanguageModel, corpus: str, place: Path) -> dict[str, list[Point]]:
@@ -87,21 +119,6 @@ def kenlm(lm: plre.LanguageModel, corpus: str, place: Path) -> dict[str, list[Po
     return found
 
 
-def at_same_size(lms: dict[str, plre.LanguageModel], theirs: list[Point], place: Path, test: Path) -> list[list[str]]:
-    """KenLM's models, and ours pruned to the size of each; a dash where ours cannot be so small."""
-    rows = []
-    for other in theirs:
-        row = [f"`--prune {other.how}`", f"{other.megabytes:.1f}", numbers.perplexity(other.perplexity)]
-        for lm in lms.values():
-            try:
-                ours = point("", plre.prune(lm, size=other.bytes), place, test)
-                row.append(numbers.perplexity(ours.perplexity))
-            except plre.UsageError:
-                row.append(numbers.NOTHING)
-        rows.append(row)
-    return rows
-
-
 def by_product(tables: list[Table]) -> Stationary:
     """P(h) as Stolcke has it: the product of the probabilities of its words, each after those before it."""
     masses = [tables[0].prob.astype(np.float64)]
@@ -111,36 +128,21 @@ def by_product(tables: list[Table]) -> Stationary:
     return Stationary(masses, masses, 1.0)
 
 
-def ways(lm: NgramModel, test: Path) -> list[list[str]]:
-    """What P(h) and handing down are worth: perplexity at the same sizes of the data."""
-    tables = read_tables(lm, 2)
-    own = stationary(tables, low_rank_shares(tables, 2), lm.markers)
+def ways(ours: Ours) -> list[list[str]]:
+    """What P(h) and handing down are worth: perplexity at the same sizes."""
+    lm, tables = ours.lm, ours.tables
+    own = stationary(tables, low_rank_shares(tables, THREADS), lm.markers)
+    met = Stationary(own.mass, own.mass, own.words)
     pruners = {
-        "P(h) a product (Stolcke)": Pruner(tables, lm.markers, 2, text=by_product(tables), hand_down=False),
-        "P(h) from the model's own text": Pruner(
-            tables, lm.markers, 2, text=Stationary(own.mass, own.mass, own.words), hand_down=False
-        ),
-        "and what goes is handed down": Pruner(tables, lm.markers, 2, text=own),
+        "P(h) a product (Stolcke)": Pruner(tables, lm.markers, THREADS, text=by_product(tables), hand_down=False),
+        "P(h) from the model's own text": Pruner(tables, lm.markers, THREADS, text=met, hand_down=False),
+        "and what goes is handed down": ours.pruner,
     }
     rows = []
     for name, pruner in pruners.items():
-        row = [name]
-        for share in SHARES:
-            small = pruned_to(pruner, lm, lm.memory.nbytes // share)
-            row.append(numbers.perplexity(small.perplexity(test)))
-        rows.append(row)
+        made = [ours.pruned_to(lm.memory.nbytes // share, pruner) for share in SHARES]
+        rows.append([name, *(numbers.perplexity(small and small.perplexity(ours.test)) for small in made)])
     return rows
-
-
-def pruned_to(pruner: Pruner, lm: NgramModel, size: int) -> NgramModel:
-    """The model at the lowest threshold, to a hundredth, at which its data has at most so many bytes."""
-    low, high = math.log(1e-12), math.log(1.0)
-    while high - low > 1e-2:
-        middle = (low + high) / 2
-        judged = pruner.judge(math.exp(middle))
-        fits = data_size(layout_like(lm, judged.sizes, pruner.low_rank(judged)).shapes()) <= size
-        low, high = (low, middle) if fits else (middle, high)
-    return write_tables(lm, pruner.pruned(pruner.judge(math.exp(high))), dict(lm.metadata), 2)
 
 
 def drawn(corpus: str, curves: dict[str, list[Point]]) -> str:
@@ -164,45 +166,60 @@ def drawn(corpus: str, curves: dict[str, list[Point]]) -> str:
     return picture(f"pruning-{corpus}", chart)
 
 
+def section(corpus: str) -> dict[str, Any]:
+    """Everything about one corpus: curves, and Markdown that shows them."""
+    place = WORK / f"pruning-{corpus}"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    test = held_out(corpus, "test")
+    how: dict[str, Any] = {"order": ORDER, "min_count": min_count(corpus), "threads": THREADS}
+    lms = {
+        name: Ours(plre.train(training_text(corpus), **how, **options), place, test) for name, options in OURS.items()
+    }
+    curves = {name: ours.curve() for name, ours in lms.items()}
+    theirs = kenlm(lms["mkn"].lm, corpus, place)
+    everything = {**curves, **{f"KenLM {kind}": points for kind, points in theirs.items()}}
+    parts = [f"### {corpus}", drawn(corpus, everything)]
+    for kind, names in (("trie", ("mkn", "plre")), ("trie, 8 bits", ("mkn, 8 bits",))):
+        columns = [
+            [f"`--prune {each.how}`" for each in theirs[kind]],
+            [f"{each.megabytes:.1f}" for each in theirs[kind]],
+            [numbers.perplexity(each.perplexity) for each in theirs[kind]],
+            *(lms[name].at_sizes(theirs[kind]) for name in names),
+        ]
+        headings = ["`lmplz`", f"MB as {kind}", "KenLM", *(f"our `{name}` of this size" for name in names)]
+        if theirs[kind]:
+            parts.append(table(headings, zip(*columns, strict=True)))
+    sizes = [f"{lms['mkn'].lm.memory.nbytes / share / 1e6:.1f} MB" for share in SHARES]
+    rows = [
+        [name, each.how, *(f"{n:,}" for n in each.ngrams[1:]), f"{each.megabytes:.1f}",
+         numbers.perplexity(each.perplexity)]
+        for name, points in curves.items()
+        for each in points
+    ]  # fmt: skip
+    parts += [
+        "Three ways to prune our `mkn`, at the same sizes:",
+        table(["way", *sizes], ways(lms["mkn"])),
+        "All thresholds:",
+        table(["model", "threshold", "bigrams", "trigrams", "MB", "test perplexity"], rows),
+    ]
+    shutil.rmtree(place)
+    data = {name: [vars(each) for each in points] for name, points in everything.items()}
+    return {"data": data, "markdown": "\n\n".join(parts)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.pruning", description=__doc__)
     parser.add_argument("--corpora", default=",".join(CORPORA), help="separated by commas")
-    place = WORK / "pruning"
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
-    parts, data = [peers.note("KenLM")], {}
+    found = {}
     for corpus in parser.parse_args().corpora.split(","):
-        test = held_out(corpus, "test")
-        how: dict[str, Any] = {"order": ORDER, "min_count": min_count(corpus)}
-        lms = {name: plre.train(training_text(corpus), **how, **options) for name, options in OURS.items()}
-        curves = {name: curve(lm, place, test) for name, lm in lms.items()}
-        theirs = kenlm(lms["mkn"], corpus, place)
-        whole = lms["mkn"]
-        assert isinstance(whole, NgramModel)
-        tried = ways(whole, test)
-        rows = [
-            [name, each.how, *(f"{n:,}" for n in each.ngrams[1:]), f"{each.megabytes:.1f}",
-             numbers.perplexity(each.perplexity)]
-            for name, points in curves.items()
-            for each in points
-        ]  # fmt: skip
-        everything = {**curves, **{f"KenLM {kind}": points for kind, points in theirs.items()}}
-        data[corpus] = {name: [vars(each) for each in points] for name, points in everything.items()}
-        parts += [f"### {corpus}", drawn(corpus, everything)]
-        for kind, names in (("trie", ("mkn", "plre")), ("trie, 8 bits", ("mkn, 8 bits",))):
-            if theirs[kind]:
-                ours = {name: lms[name] for name in names}
-                headings = ["`lmplz`", f"MB as {kind}", "KenLM", *(f"our `{name}` of this size" for name in ours)]
-                parts.append(table(headings, at_same_size(ours, theirs[kind], place, test)))
-        sizes = [f"{whole.memory.nbytes / share / 1e6:.1f} MB" for share in SHARES]
-        parts += [
-            "Three ways to prune our `mkn`, at the same sizes:",
-            table(["way", *sizes], tried),
-            "All thresholds:",
-            table(["model", "threshold", "bigrams", "trigrams", "MB", "test perplexity"], rows),
-        ]
-    shutil.rmtree(place)
-    markdown = "\n\n".join(part for part in parts if part)
+        kept = WORK / f"pruning-{corpus}.json"
+        if not kept.exists():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps(section(corpus)))
+        found[corpus] = json.loads(kept.read_text())
+    markdown = "\n\n".join(filter(None, [peers.note("KenLM"), *(each["markdown"] for each in found.values())]))
+    data = {corpus: each["data"] for corpus, each in found.items()}
     write("pruning", {"order": ORDER, "corpora": data}, markdown, DOCUMENT.with_name("pruning.md"))
 
 

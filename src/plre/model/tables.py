@@ -54,7 +54,7 @@ def read_tables(lm: NgramModel, threads: int) -> list[Table]:
             np.zeros(0, np.int32) if highest else lm.column(n, "children"),
         )
         if n in lm.layout.low_rank:
-            table = replace(table, factors=_factors(lm, n, tables))
+            table = replace(table, factors=_factors(lm, n))
         tables.append(table)
     return tables
 
@@ -79,7 +79,8 @@ def _suffixes(
     return found
 
 
-def _factors(lm: NgramModel, n: int, tables: Sequence[Table]) -> Factors:
+def _factors(lm: NgramModel, n: int) -> Factors:
+    """The low rank layers of an order."""
     left, right = lm.factors(n)
     rank = np.array(lm.tensors[f"order{n}.rank"])
     left_start = np.append(lm.tensors[f"order{n}.left_start"].astype(np.int64), len(left))
