@@ -25,6 +25,9 @@ METHODS: dict[str, dict] = {
     "jm": {"method": "jm"},
     "class": {"method": "class", "classes": 20},
     "mixed": {},
+    "pruned bo-kn": {"of": "bo-kn"},
+    "pruned ladder": {"of": "ladder"},
+    "pruned mixed": {"of": "mixed"},
     "plre": {"method": "plre"},
     "ladder": {
         "method": "plre",
@@ -39,6 +42,8 @@ def train(method: str, order: int, text: list[str], **more: object) -> plre.Lang
     if method == "mixed":
         return plre.mix([train(each, order, text, **more) for each in ("mkn", "class")], weights=[0.7, 0.3])
     options = dict(METHODS[method])
+    if "of" in options:
+        return plre.prune(train(options["of"], order, text, **more), threshold=5e-5, threads=more.get("threads"))  # type: ignore[arg-type]
     if "rungs" in options:
         options["rungs"] = [r for r in options["rungs"] if int(r[0]) <= order]
     if method == "mkn-dev":

@@ -15,6 +15,7 @@ from plre.cli.compare import compare
 from plre.cli.demo import demo
 from plre.cli.evaluate import evaluate, score
 from plre.cli.mix import mix
+from plre.cli.prune import prune
 from plre.cli.train import train
 from plre.errors import PlreError, UsageError
 
@@ -45,7 +46,9 @@ def cli() -> None:
     """
 
 
-for command in (demo, train, mix, evaluate, compare, score, next_words, sample, neighbours, cluster, info, verify):
+for command in (
+    demo, train, mix, prune, evaluate, compare, score, next_words, sample, neighbours, cluster, info, verify
+):  # fmt: skip
     cli.add_command(command)
 
 

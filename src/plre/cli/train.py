@@ -70,6 +70,12 @@ from plre.errors import UsageError
     type=click.Choice(["8", "16"]),
     help="Bits of a probability in the model, instead of 32: a smaller file; the cost in perplexity is shown.",
 )
+@click.option(
+    "--prune",
+    type=float,
+    metavar="NATS",
+    help="Leave out n-grams that matter less than this, such as 1e-8, as plre prune --threshold does.",
+)
 @text_options
 @run_options
 def train(
@@ -93,6 +99,7 @@ def train(
     memory: str | None,
     tmp: str | None,
     quantise: str | None,
+    prune: float | None,
     errors: Any,
     skip_markers: bool,
     threads: int | None,
@@ -138,6 +145,7 @@ def train(
         memory=memory,
         tmp=tmp,
         quantise=int(quantise) if quantise else None,
+        prune=prune,
         progress=progress,
     )
     with progress.stage("writing"):

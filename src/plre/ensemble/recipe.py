@@ -223,7 +223,7 @@ def make_recipe(
     options = {name: value for name, value in options.items() if value is not None}
     if method in BASELINES:
         if preset or rungs or options:
-            raise UsageError(f"method {method} has no presets, rungs or other options of method plre")
+            raise UsageError(f"method {method} has no presets or rungs; they belong to method plre")
         data = dict(BASELINES[method])
         if classes is not None:
             if method != "class":
@@ -239,7 +239,7 @@ def make_recipe(
     if preset not in (None, *PRESETS):
         raise UsageError(f"there is no preset {preset!r}; choose one of {', '.join(PRESETS)}")
     data = dict(PRESETS[preset]) if preset else {}
-    data["rungs"] = _every_order(data.get("rungs", {}), order)
+    data["rungs"] = _every_order({n: own for n, own in data.get("rungs", {}).items() if n <= order}, order)
     data["grids"] = {n: grid for n, grid in data.get("grids", {}).items() if n <= order}
     if rungs is not None:
         data["rungs"], data["grids"] = _every_order(rungs, order), {}
@@ -247,6 +247,8 @@ def make_recipe(
         name.removeprefix("class_"): options.pop(name) for name in list(options) if name.startswith("class_")
     }
     if classes is not None:
+        if not isinstance(classes, int | Sequence):
+            raise UsageError(f"classes must be a list of whole numbers, not {classes!r}")
         tensors["classes"] = (classes,) if isinstance(classes, int) else tuple(classes)
     data["tensors"] = replace(data.get("tensors", Tensors()), **tensors)
     if isinstance(discounts := options.pop("discounts", None), Sequence):

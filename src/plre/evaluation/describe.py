@@ -25,6 +25,8 @@ def describe_model(lm: LanguageModel) -> str:
         lines.append(f"  trained on  {about['tokens']:,} tokens, {sentences}")
     if about.get("bits", 32) < 32:
         lines.append(f"  quantised   {about['bits']} bits a probability")
+    if "pruned" in about:
+        lines.append(f"  pruned      threshold {about['pruned']['threshold']:.3g}")
     for number, part in enumerate(parts_of(lm), 1):
         if isinstance(lm, Mixture):
             lines.append(_describe_part(number, part))
