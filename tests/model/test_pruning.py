@@ -147,7 +147,7 @@ def test_any_model_at_any_threshold(kind: str, order: int, seed: int, threshold:
 
 
 def test_a_higher_threshold_leaves_less_and_costs_more(text: list[str], other_text: list[str]) -> None:
-    lm = plre.train(text, order=3)
+    lm = plre.train(text, order=3, preset="paper")
     models = [plre.prune(lm, threshold=t) for t in (0, 1e-6, 1e-5, 1e-4)]
     sizes = [model.memory.nbytes for model in models]
     assert sizes == sorted(sizes, reverse=True)

@@ -116,6 +116,8 @@ class Recipe:
             raise UsageError(f"method {self.method} needs uniform=True: words not seen would be impossible")
         if not isinstance(self.starts, int) or not 1 <= self.starts <= 64:
             raise UsageError(f"factorisations can be averaged over 1 to 64 random starts, not {self.starts}")
+        if self.leads and not self.uniform:
+            raise UsageError("uniform=False is for methods without classes, for example preset paper")
         if self.leads and (self.form == "backoff" or self.discount == "jm"):
             raise UsageError(f"classes are mixed into the back-off of plre, not of method {self.method}")
         for order, rungs in self.rungs.items():
@@ -259,9 +261,8 @@ def make_recipe(
 def _every_order(rungs: dict[int, tuple[Rung, ...]], order: int) -> dict[int, tuple[Rung, ...]]:
     """The rungs of each order, those for order 0 standing for all that are not named."""
     found = {n: own for n, own in rungs.items() if n > 0}
-    for n in range(2, order + 1):
-        if n not in found and 0 in rungs:
-            found[n] = rungs[0]
+    if 0 in rungs and isinstance(order, int):
+        found = {**dict.fromkeys(range(2, order + 1), rungs[0]), **found}
     return dict(sorted(found.items()))
 
 

@@ -71,9 +71,7 @@ class Rank:
     #: With a fraction or a root: no more than this, however large the block.
     limit: int | None = None
 
-    def __call__(
-        self, smaller_side: NDArray[np.int64], entries: NDArray[np.int64] | None = None
-    ) -> NDArray[np.int32]:
+    def __call__(self, smaller_side: NDArray[np.int64], entries: NDArray[np.int64] | None = None) -> NDArray[np.int32]:
         """The rank of each block: at least 1, at most the smaller side (0 for an empty block)."""
         wanted: Any = self.fixed
         if self.root and entries is not None:

@@ -27,6 +27,8 @@ from plre.model.tables import Table, row_starts, select
 
 _PIECES = 64
 _NOTHING = np.empty(0)
+#: A context that leads others leaves them something, if only this.
+_SMALLEST_REST = 1e-6
 
 Floats = NDArray[np.float64]
 
@@ -183,6 +185,14 @@ class Pruner:
                 about.unseen, backoff, sums,
             )  # fmt: skip
             made[-1] = replace(made[-1], backoff=backoff)
+            if context.rest is not None:
+                # Where nothing stays the shorter context speaks, and says what is left.
+                silent = ~np.logical_or.reduceat(np.append(found.keep[n - 1], False), context.children[:-1])
+                silent |= np.diff(context.children) == 0
+                if factors is not None:
+                    silent &= after <= 0
+                rest = np.where(silent, 0, np.maximum(1 - sums, _SMALLEST_REST))
+                made[-1] = replace(made[-1], rest=rest.astype(np.float32))
             made.append(replace(table, prob=found.prob[n - 1].astype(np.float32), factors=factors))
             below = sums
         return select(made, found.keep)

@@ -42,6 +42,11 @@ class Part:
     gates: Gates | None = None
 
     @property
+    def members(self) -> int:
+        """How many of the parts after it this one leads; -1 if it has no gates."""
+        return self.gates.members if self.gates else -1
+
+    @property
     def classes(self) -> int:
         """How many classes its n-grams are of; 0 if they are of words."""
         return len(self.model.vocab) - len(SPECIAL) if self.model.metadata["method"] == "class" else 0
@@ -65,13 +70,16 @@ class Mixture(LanguageModel):
             for about in metadata["parts"]:
                 layout.check_metadata(about)
             orders = [about["order"] for about in metadata["parts"]]
-            if max(orders, default=0) != metadata["order"]:
-                raise ValueError(f"order is {metadata['order']}")
             if any(about["markers"] != metadata["markers"] for about in metadata["parts"]):
                 raise ValueError(f"markers is {metadata['markers']}")
         except (ValueError, KeyError, TypeError) as error:
             layout.refuse(name, error)
-        parts.check(name, tensors, orders)
+        parts.check(name, tensors, orders, metadata["order"])
+
+    @property
+    def reach(self) -> int:
+        """The longest n-gram of any part."""
+        return max(part.model.order for part in self.parts)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -145,11 +153,12 @@ class Mixture(LanguageModel):
             section = name.partition(".")[0]
             taken[section] = taken.get(section, 0) + tensor.nbytes
         orders = [part.model.layout.sizes for part in self.parts]
+        longest = max(map(len, orders))
         return {
             **self.metadata,
             "path": self.path,
             "vocabulary": len(self.vocab),
-            "ngrams": [sum(sizes[n] for sizes in orders if n < len(sizes)) for n in range(self.order)],
+            "ngrams": [sum(sizes[n] for sizes in orders if n < len(sizes)) for n in range(longest)],
             "parts": [{**part.model.info(), "weight": part.weight} for part in self.parts],
             "bytes": {section: taken[section] for section in sorted(taken)},
         }
@@ -157,10 +166,7 @@ class Mixture(LanguageModel):
 
 def assemble(vocab: Vocabulary, made: Sequence[Part], metadata: Mapping[str, Any]) -> Mixture:
     """A mixture over these words of these parts, whose bytes are copied into one piece of memory."""
-    layouts = tuple(
-        PartLayout(part.model.layout, part.weight, part.symbols is not None, part.gates.members if part.gates else -1)
-        for part in made
-    )
+    layouts = tuple(PartLayout(part.model.layout, part.weight, part.symbols is not None, part.members) for part in made)
     where = MixtureLayout(len(vocab), len(vocab.slots), len(vocab.arena), layouts)
     shapes = where.shapes()
     data = np.zeros(file.data_size(shapes), np.uint8)
@@ -179,7 +185,7 @@ def assemble(vocab: Vocabulary, made: Sequence[Part], metadata: Mapping[str, Any
             tensors[f"part{k}.{name}"][:] = tensor
     about = {
         "format": layout.FORMAT,
-        "order": max(part.model.order for part in made),
+        "order": where.order,
         "markers": made[0].model.markers,
         **metadata,
         "parts": [dict(part.model.metadata) for part in made],

@@ -11,6 +11,7 @@ part{k}.directory, ...    the tensors of part k (from 1 up), whose places count 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from plre.model.layout import FIRST_PART, GATE_BUCKETS, PART_WIDTH, Layout, padd
 
 _I4 = np.dtype("<i4")
 _F4 = np.dtype("<f4")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,12 @@ class MixtureLayout:
     slots: int
     letters: int
     parts: tuple[PartLayout, ...]
+
+    @property
+    def order(self) -> int:
+        """The order of the mixture: the longest n-gram of any part that is not led by another."""
+        members = [part.members for part in self.parts]
+        return max(alone([part.layout.order for part in self.parts], members))
 
     def shapes(self) -> Shapes:
         """All tensors, their types and sizes, in the order in which a file has them."""
@@ -102,7 +110,7 @@ class MixtureLayout:
         entries = directory[FIRST_PART:][: int(directory[layout.PARTS]) * PART_WIDTH].reshape(-1, PART_WIDTH)
         weights = [float(entry[layout.WEIGHT].view(np.float64)) for entry in entries]
         members = [int(entry[layout.MEMBERS]) for entry in entries]
-        if not all(0 <= weight <= 1 for weight in weights) or abs(sum(own_weights(weights, members)) - 1) > 1e-6:
+        if not all(0 <= weight <= 1 for weight in weights) or abs(sum(alone(weights, members)) - 1) > 1e-6:
             raise ValueError("the weights make no sense")
         parts = tuple(
             PartLayout(Layout.from_directory(tensors[f"part{k}.directory"]), weight, f"part{k}.symbols" in tensors, led)
@@ -112,20 +120,20 @@ class MixtureLayout:
         return cls(words, int(directory[layout.SLOT_COUNT]), int(directory[layout.LETTER_COUNT]), parts)
 
 
-def own_weights(weights: list[float], members: list[int]) -> list[float]:
-    """The weights without those of parts that others lead: they sum to one. Refuses leaders of parts there are not.
+def alone(values: list[T], members: list[int]) -> list[T]:
+    """What parts have that no other leads. Refuses members that make no sense.
 
-    >>> own_weights([0.75, 0.75, 0.25], [1, -1, -1])
+    >>> alone([0.75, 0.75, 0.25], [1, -1, -1])
     [0.75, 0.25]
     """
     found = []
     k = 0
-    while k < len(weights):
-        found.append(weights[k])
+    while k < len(values):
+        found.append(values[k])
         led = max(members[k], 0)
         if members[k] < -1 or members[k] == 0 or any(below != -1 for below in members[k + 1 : k + 1 + led]):
             raise ValueError("the members of a part make no sense")
-        if k + led >= len(weights):
+        if k + led >= len(values):
             raise ValueError("a part leads others that are not there")
         k += 1 + led
     return found
@@ -138,8 +146,8 @@ def part_tensors(tensors: Tensors, k: int) -> Tensors:
     return {name[len(start) :]: t for name, t in tensors.items() if name.startswith(start) and name not in own}
 
 
-def check(path: str, tensors: Tensors, orders: list[int]) -> None:
-    """Refuse a mixture whose tensors do not fit together, or those of any of its parts, which have these orders."""
+def check(path: str, tensors: Tensors, orders: list[int], order: int) -> None:
+    """Refuse a mixture of this order whose tensors do not fit together, or those of a part, which have ``orders``."""
     layout.the_directory(path, tensors)
     for k, order in enumerate(orders, 1):
         layout.check(path, part_tensors(tensors, k), order)
@@ -148,6 +156,8 @@ def check(path: str, tensors: Tensors, orders: list[int]) -> None:
         layout.compare(path, tensors, found, found.words)
         if len(found.parts) != len(orders):
             layout.refuse(path, f"it has {len(found.parts)} parts instead of {len(orders)}")
+        if found.order != order:
+            layout.refuse(path, f"order is {order}")
         for k, part in enumerate(found.parts, 1):
             if not part.mapped and part.layout.sizes[0] != found.words:
                 layout.refuse(path, f"part {k} has another vocabulary")

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from plre._jit import cpu_count
 from plre.errors import UsageError
 from plre.model import file
@@ -117,7 +119,7 @@ class _Work:
         if not isinstance(self.lm, Mixture):
             return layouts[0]
         own = [
-            PartLayout(layout, part.weight, part.symbols is not None)
+            PartLayout(layout, part.weight, part.symbols is not None, part.members)
             for part, layout in zip(self.parts, layouts, strict=True)
         ]
         vocab = self.lm.vocab
@@ -128,9 +130,12 @@ class _Work:
         made = []
         for part, pruner, judged in zip(self.parts, self.pruners, found.judged, strict=True):
             about = {**part.model.metadata, "pruned": self._about(part, found.threshold, judged)}
-            made.append(
-                replace(part, model=write_tables(part.model, pruner.pruned(judged), about, self.threads)),
-            )
+            tables = pruner.pruned(judged)
+            gates = part.gates
+            if gates is not None:
+                gates = replace(gates, root=float(1 - tables[0].prob.sum(dtype=np.float64)))
+            model = write_tables(part.model, tables, about, self.threads)
+            made.append(replace(part, model=model, gates=gates))
         if not isinstance(self.lm, Mixture):
             return made[0].model
         return assemble(self.lm.vocab, made, {**self.lm.metadata, "pruned": {"threshold": found.threshold}})

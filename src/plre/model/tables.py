@@ -33,6 +33,8 @@ class Table:
     #: As contexts: the weight of the shorter context, and where the longer n-grams start. Empty in the highest order.
     backoff: NDArray[np.float32]
     children: NDArray[np.int32]
+    #: In a model that leads others: what each context leaves to them.
+    rest: NDArray[np.float32] | None = None
     #: The low rank layers, whose slices are of order n - 2 and whose rows and columns are of order n - 1.
     factors: Factors | None = None
 
@@ -52,6 +54,7 @@ def read_tables(lm: NgramModel, threads: int) -> list[Table]:
             lm.column(n, "prob"),
             _NO_FLOATS if highest else lm.column(n, "backoff"),
             np.zeros(0, np.int32) if highest else lm.column(n, "children"),
+            lm.column(n, "rest") if lm.layout.rest and not highest else None,
         )
         if n in lm.layout.low_rank:
             table = replace(table, factors=_factors(lm, n))
@@ -102,10 +105,11 @@ def select(tables: Sequence[Table], keep: Sequence[NDArray[np.bool_]]) -> list[T
         if n < len(tables):
             before = np.concatenate([[0], np.cumsum(keep[n])]).astype(np.int32)[children]
             backoff, children = backoff[kept], np.append(before[:-1][kept], before[-1])
+        rest = None if table.rest is None else table.rest[kept]
         if factors is not None:
             factors = _select_factors(factors, row_starts(tables, n), tables[n - 2].suffixes, keep, n)
         chosen.append(
-            Table(table.words[kept], numbers[table.suffixes[kept]], table.prob[kept], backoff, children, factors)
+            Table(table.words[kept], numbers[table.suffixes[kept]], table.prob[kept], backoff, children, rest, factors)
         )
         numbers = (np.cumsum(kept) - 1).astype(np.int32)
     return chosen
@@ -134,8 +138,9 @@ def _select_factors(
 def layout_like(lm: NgramModel, sizes: Sequence[int], low_rank: Mapping[int, LowRank]) -> Layout:
     """The layout of a model with the words of ``lm`` and so many n-grams and factors."""
     return Layout(
-        tuple(sizes), len(lm.vocab.slots), len(lm.vocab.arena), lm.layout.size, (Code(),) * len(sizes), low_rank
-    )
+        tuple(sizes), len(lm.vocab.slots), len(lm.vocab.arena), lm.layout.size, (Code(),) * len(sizes), low_rank,
+        lm.layout.rest,
+    )  # fmt: skip
 
 
 def write_tables(lm: NgramModel, tables: Sequence[Table], metadata: dict[str, Any], threads: int) -> NgramModel:
@@ -160,6 +165,8 @@ def write_tables(lm: NgramModel, tables: Sequence[Table], metadata: dict[str, An
         }
         if n < len(tables):
             columns["backoff"] = backoff_code(layout.size).encode(table.backoff, layout.size)
+            if table.rest is not None:
+                columns["rest"] = backoff_code(layout.size).encode(table.rest, layout.size)
         draft.put_records(n, 0, **columns)
         if layout.lines(n):
             hashes = np.empty(len(table), np.uint64)
