@@ -158,7 +158,7 @@ def test_states_are_values(lm: plre.LanguageModel) -> None:
     assert hash(a) == hash(b)
     assert copy.deepcopy(a) == a == copy.copy(a) == pickle.loads(pickle.dumps(a))
     assert len({a, b, lm.begin_state(), lm.null_state()}) <= 3
-    assert len(lm.context(a)) <= lm.order - 1
+    assert len(lm.context(a)) <= lm.reach - 1
 
 
 @pytest.mark.parametrize("method", list(METHODS))

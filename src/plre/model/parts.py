@@ -149,8 +149,8 @@ def part_tensors(tensors: Tensors, k: int) -> Tensors:
 def check(path: str, tensors: Tensors, orders: list[int], order: int) -> None:
     """Refuse a mixture of this order whose tensors do not fit together, or those of a part, which have ``orders``."""
     layout.the_directory(path, tensors)
-    for k, order in enumerate(orders, 1):
-        layout.check(path, part_tensors(tensors, k), order)
+    for k, own in enumerate(orders, 1):
+        layout.check(path, part_tensors(tensors, k), own)
     try:
         found = MixtureLayout.of(tensors)
         layout.compare(path, tensors, found, found.words)
