@@ -29,7 +29,7 @@ def context_of(before: Sequence[int], chain: Chain) -> Symbols:
 
 
 def contexts(ids: Sequence[int], chain: Chain) -> list[Symbols | None]:
-    """The context of each position of a text, None for ``<s>``. A text without ``<s>`` is read as if it began with it."""
+    """The context of each position of a text, None for ``<s>``. Before the text is ``<s>``, written or not."""
     found: list[Symbols | None] = []
     sentence = [BOS]
     for w in ids:

@@ -1,7 +1,7 @@
 """Counting a chain of ever finer contexts, which mix words and classes of words.
 
-A chain is a list of slots from coarse to fine; a slot looks at the word so many positions back, through a map from words
-to symbols. Each level of the chain refines the context of the level before, so contexts are the nodes of a tree:
+A chain is a list of slots from coarse to fine; a slot looks at the word so many positions back, through a map from
+words to symbols. Each level of the chain refines the context of the level before, so contexts are nodes of a tree:
 
     slots    class of w1 | w1     | class of w2
     node     ANIMAL      | cat    | cat after DETERMINER
@@ -194,9 +194,7 @@ class _Counter:
         levels: list[Level] = []
         for number, (slot, table, size) in enumerate(zip(self.slots, self.tables, self.sizes, strict=True), 1):
             made = [np.empty(len(order), np.int32) for _ in range(6)]
-            kernels.read_symbols(
-                self.ids, positions, self.back, self.depths, number, table, slot.distance, symbol_of
-            )
+            kernels.read_symbols(self.ids, positions, self.back, self.depths, number, table, slot.distance, symbol_of)
             nodes, events, left = kernels.refine(symbol_of, words, order, counters[:size], node_of, event_of, *made)
             order = order[:left]
             parents, symbols, starts = (column[:nodes].copy() for column in made[:3])

@@ -5,8 +5,8 @@ classes c and slots (c, 1), (word, 1), (c, 2) the chain is
 
     P(w)  <  P(w | c(w1))  <  P(w | w1)  <  P(w | w1, c(w2))
 
-Each level is smoothed by interpolated modified Kneser-Ney with the one below; the finest has raw counts, the others count
-in how many finer contexts a word was seen.
+Each level is smoothed by interpolated modified Kneser-Ney with the one below; the finest has raw counts, the others
+count in how many finer contexts a word was seen.
 """
 
 from __future__ import annotations
@@ -66,18 +66,18 @@ def build_tree(
     for number, (level, discount) in enumerate(zip(counted[1:], discounts[1:], strict=True), 1):
         smoothed.append(_Smoothed.of(level, discount, lower, cut if number > 1 else 1, threads))
         lower = smoothed[-1].probs
-    tables = [table for table in maps if table is not None]
-    numbers = np.cumsum([table is not None for table in maps]) - 1
-    own = [Slot(WORDS if maps[slot.map] is None else int(numbers[slot.map]), slot.distance) for slot in slots]
+    tables = {slot.map: table for slot in slots if (table := maps[slot.map]) is not None}
+    numbers = {name: number for number, name in enumerate(tables)}
+    own = [Slot(numbers.get(slot.map, WORDS), slot.distance) for slot in slots]
     about = {
         "method": "contexts",
         "markers": markers,
-        "slots": [[WORDS if slot.map == WORDS else int(tables[slot.map].max()) + 1, slot.distance] for slot in own],
+        "slots": [[int(tables[s.map].max()) + 1 if s.map in tables else words, s.distance] for s in slots],
         "cut": cut,
         "discounts": [discount.describe() for discount in discounts],
         **(metadata or {}),
     }
-    return assemble(tables, own, _linked(smoothed), unigrams, about, threads)
+    return assemble(list(tables.values()), own, _linked(smoothed), unigrams, about, threads)
 
 
 @dataclass(frozen=True)

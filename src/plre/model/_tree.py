@@ -7,8 +7,8 @@ seen speaks first:
                 = backoff(node) P(w | parent)     otherwise; at the root, the unigram
 
 Both nodes among their siblings and words among the events of a node are found by an index, as n-grams are
-(``_finding.py``). Nothing is read beyond a sentence's start, where all words are ``<s>``, nor beyond ``</s>``, where all
-are ``</s>``: that is never a context, so it is how "not known" is said.
+(``_finding.py``). Nothing is read beyond a sentence's start, where all words are ``<s>``, nor beyond ``</s>``, where
+all are ``</s>``: that is never a context, so it is how "not known" is said.
 """
 
 from __future__ import annotations
@@ -22,25 +22,23 @@ from plre._jit import direct, kernel
 from plre._memory import as_float, bytes_at, get, load32, match_line, prefetch, put
 from plre.model._bytes import entry
 from plre.model._finding import gram_of, hash_gram, line_of, next_line, tag_of
-from plre.model.layout import FIRST_PART, LINE, VOCABULARY
+from plre.model.layout import FIRST_PART, LINE
 from plre.text._kernels import BOS, EOS
 
 #: A tree's directory begins as that of a mixture without parts (``layout.py``), then has: how many slots there are, the
-#: farthest word they look at, how many maps, how many states there are, and where the unigrams are ...
-SLOT_COUNT, REACH, MAP_COUNT, STATES, UNIGRAMS = range(FIRST_PART, FIRST_PART + 5)
+#: farthest word they look at, how many states there are, and where the unigrams are ...
+SLOT_COUNT, REACH, STATES, UNIGRAMS = range(FIRST_PART, FIRST_PART + 4)
 #: ... the tables of the root, whose only node it is, and of each slot: the number of its map and where that is (-1:
 #: words are symbols), how far back it looks, and its nodes and events, both as tables ...
-LEVELS = FIRST_PART + 5
+LEVELS = FIRST_PART + 4
 MAP_NUMBER, MAP, DISTANCE, NODES, EVENTS = 0, 1, 2, 3, 8
 LEVEL_WIDTH = 13
-#: ... a table being: where its records are, how many, where their index is, its lines, and the bits of a number in it ...
+#: ... a table being: where its records are, how many, where their index is, its lines, the bits of a number in it ...
 RECORDS, SIZE, INDEX, LINES, BITS = range(5)
-#: ... for each distance up to one more than the reach: how many slots count if the sentence starts there, and how a
-#: state knows the word there: by the map at which place, of how many symbols, and those of ``<s>`` and ``</s>`` ...
+#: ... and for each distance up to one more than the reach: how many slots count if the sentence starts there, and how a
+#: state knows the word there: by the map at which place, of how many symbols, and those of ``<s>`` and ``</s>``.
 DEPTH, STATE_MAP, RADIX, START, END = range(5)
 DISTANCE_WIDTH = 5
-#: ... and for each map the last three of these.
-MAP_WIDTH = 3
 
 #: Records of nodes: symbol, backoff, where children start, where events start. Of events: word, probability.
 NODE_BYTES = 16
@@ -104,7 +102,11 @@ def find_one(mem, slots, table, size, owner, start_at, x, symbol):
             for j in range(start, start + LINE):
                 slot = get(slots, j)
                 found = gram_of(slot, bits)
-                if slot >> np.uint32(bits) == tag and low <= found < high and load32(mem, records + found * size) == symbol:
+                if (
+                    slot >> np.uint32(bits) == tag
+                    and low <= found < high
+                    and load32(mem, records + found * size) == symbol
+                ):
                     return found
         if get(slots, start + LINE - 1) == 0:
             return np.int64(-1)
@@ -152,7 +154,12 @@ def find_nodes(mem, ids, first, last, nodes, work):
     """
     reach = entry(mem, 1, REACH)
     size = last - first
-    back, depth, todo, parents = work[:size], work[size : 2 * size], work[2 * size : 3 * size], work[3 * size : 4 * size]
+    back, depth, todo, parents = (
+        work[:size],
+        work[size : 2 * size],
+        work[2 * size : 3 * size],
+        work[3 * size : 4 * size],
+    )
     symbols, found, rest = work[4 * size : 5 * size], work[5 * size : 6 * size], work[6 * size :]
     start = max(first - reach, 0) - 1
     for i in range(start + 1, last):
@@ -166,7 +173,7 @@ def find_nodes(mem, ids, first, last, nodes, work):
             start = i
     for level in range(1, entry(mem, 1, SLOT_COUNT) + 1):
         table, distance = entry(mem, 1, level_at(level, MAP)), entry(mem, 1, level_at(level, DISTANCE))
-        left = 0
+        left = np.int64(0)
         for k in range(size):
             nodes[level, k] = -1
             parent = np.int64(nodes[level - 1, k]) if level > 1 else np.int64(0)
@@ -208,10 +215,10 @@ def combine_levels(mem, ids, first, last, nodes, work, probs):
         probs[first + k] = 1.0
         prefetch(mem, unigrams + 4 * np.int64(ids[first + k]))
         open_places[k] = k
-    waiting = size
+    waiting = np.int64(size)
     for level in range(entry(mem, 1, SLOT_COUNT), 0, -1):
-        left = 0
-        kept = 0
+        left = np.int64(0)
+        kept = np.int64(0)
         for n in range(waiting):
             k = open_places[n]
             node = np.int64(nodes[level, k])
@@ -228,7 +235,9 @@ def combine_levels(mem, ids, first, last, nodes, work, probs):
         for n in range(left):
             k, event = get(todo, n), get(found, n)
             seen = event >= 0
-            probs[first + k] *= number(mem, events + EVENT_BYTES * event if seen else weights + NODE_BYTES * get(parents, n))
+            probs[first + k] *= number(
+                mem, events + EVENT_BYTES * event if seen else weights + NODE_BYTES * get(parents, n)
+            )
             put(open_places, kept, k)
             kept += np.int64(not seen)
         waiting = kept
@@ -333,9 +342,9 @@ def advance_tree(mem, state, w):
 
 @direct(types.int64, types.int64, types.int64, types.int64)
 def step(address, size, state, w):
-    """log10 P(w | state) and the state after w. A number that is no state, or no word, is a ValueError."""
+    """log10 P(w | state) and the state after w. A number that is no state is a ValueError."""
     mem = bytes_at(address, size)
-    if state < 0 or state >= entry(mem, 1, STATES) or w < 0 or w >= entry(mem, 1, VOCABULARY):
+    if state < 0 or state >= entry(mem, 1, STATES):
         raise ValueError
     p, after = advance_tree(mem, state, w)
     return math.log10(p) if w != BOS and p > 0 else -np.inf, after

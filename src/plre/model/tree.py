@@ -17,6 +17,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from plre.model.file import Shapes, Tensors, data_size, views
 from plre.model.layout import LINE, SEGMENT, index_lines, starts_of, whole_lines
 from plre.model.state import State
 from plre.scratch import slices
-from plre.text.vocabulary import BOS, EOS
+from plre.text.vocabulary import BOS, EOS, SPECIAL
 
 _I4 = np.dtype("<i4")
 _F4 = np.dtype("<f4")
@@ -77,9 +78,9 @@ class TreeLayout:
         return Symbols(self.words, BOS, EOS) if number == WORDS else self.maps[number]
 
     def remembered(self) -> list[int]:
-        """For each distance the map by which a state knows the word there: the only one that is needed there or farther.
+        """For each distance the map by which a state knows the word there.
 
-        If several are needed it is the word itself.
+        It is the only one that is needed there or farther; if several are, it is the word itself.
         """
         needed = [{slot.map for slot in self.slots if slot.distance >= d} for d in range(1, self.order)]
         return [numbers.pop() if len(numbers) == 1 else WORDS for numbers in needed]
@@ -90,8 +91,9 @@ class TreeLayout:
         return math.prod(self.symbols(number).count for number in self.remembered())
 
     def shapes(self) -> Shapes:
-        """All tensors, their types and sizes, in the order in which a file has them; each is whole lines of the cache."""
-        shapes: Shapes = {"directory": (np.dtype("<i8"), whole_lines(self._entries()[-1]))}
+        """All tensors, their types and sizes, in the order in which a file has them; each fills whole cache lines."""
+        entries = _tree.LEVELS + (len(self.slots) + 1) * _tree.LEVEL_WIDTH + self.order * _tree.DISTANCE_WIDTH
+        shapes: Shapes = {"directory": (np.dtype("<i8"), whole_lines(entries))}
         for level, (nodes, events) in enumerate(self.sizes, 1):
             shapes[f"level{level}.node_index"] = (_I4, index_lines(nodes) * LINE)
             shapes[f"level{level}.event_index"] = (_I4, index_lines(events) * LINE)
@@ -103,12 +105,6 @@ class TreeLayout:
         shapes["unigrams"] = (_F4, _padded(self.words))
         return shapes
 
-    def _entries(self) -> list[int]:
-        """Where in the directory distances start, where maps do, and where it ends."""
-        distances = _tree.LEVELS + (len(self.slots) + 1) * _tree.LEVEL_WIDTH
-        maps = distances + self.order * _tree.DISTANCE_WIDTH
-        return [distances, maps, maps + len(self.maps) * _tree.MAP_WIDTH]
-
     def directory(self) -> NDArray[np.int64]:
         """The directory, field by field."""
         shapes = self.shapes()
@@ -117,9 +113,7 @@ class TreeLayout:
         directory[layout.ORDER], directory[layout.VOCABULARY] = 0, self.words
         directory[layout.WORD_BITS], directory[layout.FLOAT] = max(1, (self.words - 1).bit_length()), 4
         directory[layout.PARTS], directory[layout.ROWS] = 0, 0
-        directory[_tree.SLOT_COUNT : _tree.LEVELS] = [
-            len(self.slots), self.order - 1, len(self.maps), self.states, places["unigrams"],
-        ]  # fmt: skip
+        directory[_tree.SLOT_COUNT : _tree.LEVELS] = [len(self.slots), self.order - 1, self.states, places["unigrams"]]
         for level, (slot, sizes) in enumerate(zip((None, *self.slots), ((1, 0), *self.sizes), strict=True)):
             entry = directory[_tree.LEVELS + level * _tree.LEVEL_WIDTH :]
             if slot is not None:
@@ -131,40 +125,32 @@ class TreeLayout:
                 if slot is not None:
                     table[_tree.INDEX], table[_tree.LINES] = places[f"level{level}.{name}_index"], index_lines(size)
                     table[_tree.BITS] = _bits(size)
-        distances, maps, end = self._entries()
-        by_distance = directory[distances:maps].reshape(self.order, _tree.DISTANCE_WIDTH)
+        start = _tree.LEVELS + (len(self.slots) + 1) * _tree.LEVEL_WIDTH
+        by_distance = directory[start : start + self.order * _tree.DISTANCE_WIDTH].reshape(self.order, -1)
         by_distance[:, _tree.DEPTH] = depths(self.slots)[1:]
         for entry, number in zip(by_distance, self.remembered(), strict=False):
             entry[_tree.STATE_MAP] = places.get(f"map{number}", -1)
             entry[_tree.RADIX :] = astuple(self.symbols(number))
-        directory[maps:end] = [value for each in self.maps for value in astuple(each)]
         return directory
 
     @classmethod
-    def from_directory(cls, directory: NDArray[np.int64]) -> TreeLayout:
-        """The layout that a directory describes; what is redundant in it is not looked at."""
-        head = [int(x) for x in directory[: _tree.LEVELS]]
-        if len(head) < _tree.LEVELS or head[layout.ORDER] != 0 or head[layout.PARTS] != 0:
+    def of(cls, tensors: Tensors) -> TreeLayout:
+        """The layout that tensors have; what is redundant in their directory is not looked at."""
+        directory = tensors["directory"]
+        if len(directory) < _tree.LEVELS or directory[layout.ORDER] != 0 or directory[layout.PARTS] != 0:
             raise ValueError("the directory is not that of a tree")
-        slot_count, reach, map_count = head[_tree.SLOT_COUNT : _tree.STATES]
-        distances = _tree.LEVELS + (slot_count + 1) * _tree.LEVEL_WIDTH
-        maps = distances + (reach + 1) * _tree.DISTANCE_WIDTH
-        if not (1 <= slot_count and 1 <= reach <= FARTHEST and 0 <= map_count <= slot_count):
-            raise ValueError("the directory makes no sense")
-        if len(directory) != whole_lines(maps + map_count * _tree.MAP_WIDTH):
+        words, count = int(directory[layout.VOCABULARY]), int(directory[_tree.SLOT_COUNT])
+        levels = directory[_tree.LEVELS + _tree.LEVEL_WIDTH :][: max(count, 0) * _tree.LEVEL_WIDTH]
+        if words < len(SPECIAL) or count < 1 or len(levels) < count * _tree.LEVEL_WIDTH:
             raise ValueError("the directory has the wrong size")
-        levels = directory[_tree.LEVELS : distances].reshape(-1, _tree.LEVEL_WIDTH)[1:].tolist()
-        about_maps = directory[maps:][: map_count * _tree.MAP_WIDTH].reshape(-1, _tree.MAP_WIDTH)
-        found = cls(
-            head[layout.VOCABULARY],
-            tuple(Symbols(*each) for each in about_maps.tolist()),
-            tuple(Slot(level[_tree.MAP_NUMBER], level[_tree.DISTANCE]) for level in levels),
-            tuple((level[_tree.NODES + _tree.SIZE], level[_tree.EVENTS + _tree.SIZE]) for level in levels),
-        )
-        sensible = all(WORDS <= slot.map < map_count and 1 <= slot.distance <= reach for slot in found.slots)
-        if not sensible or any(not 0 <= size < 2**31 for sizes in found.sizes for size in sizes):
+        entries = levels.reshape(count, _tree.LEVEL_WIDTH).tolist()
+        slots = tuple(Slot(entry[_tree.MAP_NUMBER], entry[_tree.DISTANCE]) for entry in entries)
+        sizes = tuple((entry[_tree.NODES + _tree.SIZE], entry[_tree.EVENTS + _tree.SIZE]) for entry in entries)
+        maps = [tensors[f"map{number}"][:words] for number in range(max(slot.map for slot in slots) + 1)]
+        sensible = all(slot.map >= WORDS and 1 <= slot.distance <= FARTHEST for slot in slots)
+        if not sensible or any(not 0 <= size < 2**31 for pair in sizes for size in pair) or not all(map(len, maps)):
             raise ValueError("the directory makes no sense")
-        return found
+        return cls(words, tuple(map(Symbols.of, maps)), slots, sizes)
 
 
 @dataclass(frozen=True)
@@ -193,7 +179,7 @@ class TreeModel:
     @cached_property
     def layout(self) -> TreeLayout:
         """Where each byte is."""
-        return TreeLayout.from_directory(self.tensors["directory"])
+        return TreeLayout.of(self.tensors)
 
     @property
     def order(self) -> int:
@@ -223,7 +209,9 @@ class TreeModel:
         return 0
 
     def step(self, state: State, w: int) -> tuple[float, int]:
-        """log10 P(w | state), and the state after the word."""
+        """log10 P(w | state), and the state after the word, which is given by its id."""
+        if not 0 <= w < self.layout.words:
+            raise UsageError(f"{w} is not the id of a word: the vocabulary has {self.layout.words} words")
         try:
             logprob, after = _tree.step.entry(self._address, self._size, state, w)
         except (ValueError, TypeError, OverflowError):
@@ -243,7 +231,7 @@ def assemble(
     sizes = tuple((len(level.symbols), len(level.words)) for level in levels[1:])
     where = TreeLayout(len(unigrams), tuple(map(Symbols.of, maps)), tuple(slots), sizes)
     if where.states >= 2**62:
-        raise UsageError("a state of this chain does not fit into a number; let it look back at fewer words, or classes")
+        raise UsageError("a state of this chain does not fit into a number; let it look at fewer words, or at classes")
     shapes = where.shapes()
     data = np.zeros(data_size(shapes), np.uint8)
     tensors = views(shapes, data)
@@ -279,16 +267,19 @@ def _fill_index(out: NDArray[np.int32], starts: NDArray[np.int32], symbols: NDAr
 
 
 def check(path: str, tensors: Tensors) -> None:
-    """Refuse a tree whose tensors do not fit together. Looks only at shapes, so it takes no time."""
+    """Refuse a tree whose tensors do not fit together. Of the data it reads only maps and ends."""
     directory = layout.the_directory(path, tensors)
     try:
-        found = TreeLayout.from_directory(directory)
+        found = TreeLayout.of(tensors)
         shapes = found.shapes()
         if list(shapes) != list(tensors) or any((t.dtype, len(t)) != shapes[name] for name, t in tensors.items()):
             raise ValueError("tensors of a tree of contexts are missing or have the wrong size")
         if not np.array_equal(found.directory(), directory):
             raise ValueError("the directory does not fit the tensors")
-    except (ValueError, OverflowError) as error:
+        for level, ((nodes, events), (children, _)) in enumerate(pairwise([(1, 0), *found.sizes, (0, 0)])):
+            if tensors[f"level{level}.nodes"][4 * nodes + 2 : 4 * nodes + 4].tolist() != [children, events]:
+                raise ValueError(f"the nodes of level {level} do not cover what they point to")
+    except (ValueError, OverflowError, KeyError) as error:
         layout.refuse(path, error)
 
 
