@@ -14,7 +14,7 @@ It has words only as ids: it is a part of a mixture, which has the vocabulary.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -175,6 +175,7 @@ class TreeModel:
         #: What the kernels work on: the whole model, as bytes.
         self.memory = data
         self._address, self._size = data.ctypes.data, data.nbytes
+        self._words = int(tensors["directory"][layout.VOCABULARY])
 
     @cached_property
     def layout(self) -> TreeLayout:
@@ -194,7 +195,7 @@ class TreeModel:
 
     def distribution(self, ids: Sequence[int]) -> NDArray[np.float64]:
         """P(w | context) of all words; a context is ids, oldest first."""
-        probs = np.empty(self.layout.words)
+        probs = np.empty(self._words)
         _tree.spread_tree(self.memory, np.array(ids, np.int32), probs)
         return probs
 
@@ -208,15 +209,18 @@ class TreeModel:
         """The state that knows nothing of what came before."""
         return 0
 
+    @cached_property
+    def _step(self) -> Callable[..., tuple[float, int]]:
+        return _tree.step.entry
+
     def step(self, state: State, w: int) -> tuple[float, int]:
         """log10 P(w | state), and the state after the word, which is given by its id."""
-        if not 0 <= w < self.layout.words:
-            raise UsageError(f"{w} is not the id of a word: the vocabulary has {self.layout.words} words")
+        if not 0 <= w < self._words:
+            raise UsageError(f"{w} is not the id of a word: the vocabulary has {self._words} words")
         try:
-            logprob, after = _tree.step.entry(self._address, self._size, state, w)
+            return self._step(self._address, self._size, state, w)
         except (ValueError, TypeError, OverflowError):
             raise UsageError(f"{state!r} is not a state of this model") from None
-        return float(logprob), int(after)
 
 
 def assemble(
