@@ -143,6 +143,9 @@ def test_wrong_options() -> None:
         build_tree(ids, WORDS, MAPS, [Slot(0, 1)], cut=0)
     with pytest.raises(UsageError, match=r"2 levels .* but 1 discounts"):
         build_tree(ids, WORDS, MAPS, [Slot(0, 1)], discounts=[Steps(0.5, 1, 1.5)])
+    for empty in ([], [BOS]):
+        with pytest.raises(UsageError, match="the text has no words"):
+            build_tree(np.array(empty, np.int32), WORDS, MAPS, [Slot(0, 1)])
     far = [Slot(2, distance) for distance in range(1, 23)]
     with pytest.raises(UsageError, match="does not fit into a number"):
         build_tree(ids, WORDS, MAPS, far)

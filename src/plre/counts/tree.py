@@ -11,7 +11,7 @@ words to symbols. Each level of the chain refines the context of the level befor
 Where ``<s>`` has been read there is nothing older: the chain ends as soon as all that is left would read ``<s>`` again.
 A slot that reads beyond the sentence's start otherwise reads ``<s>``.
 
-Everything is in memory: about 60 bytes for each word of the text and event of the finest level.
+Everything is in memory, about 55 bytes for each word of the text.
 """
 
 from __future__ import annotations
@@ -160,19 +160,20 @@ class _Counter:
         first = self.tables[0], self.slots[0].distance
         reach = max(slot.distance for slot in self.slots)
 
-        def count(piece: slice) -> NDArray[np.int64]:
-            kernels.look_back(self.ids, piece.start, piece.stop, reach, self.back)
-            found = np.zeros(self.sizes[0], np.int64)
-            kernels.count_symbols(self.ids, piece.start, piece.stop, self.back, *first, found)
-            return found
+        by_piece = np.zeros((len(pieces), self.sizes[0]), np.int32)
 
-        by_piece = parallel(count, pieces, threads)
-        total = np.sum(by_piece, axis=0) if by_piece else np.zeros(self.sizes[0], np.int64)
+        def count(number: int) -> None:
+            piece = pieces[number]
+            kernels.look_back(self.ids, piece.start, piece.stop, reach, self.back)
+            kernels.count_symbols(self.ids, piece.start, piece.stop, self.back, *first, by_piece[number])
+
+        parallel(count, range(len(pieces)), threads)
+        total = by_piece.sum(axis=0)
         ends = np.empty(len(total), np.int64)
         closed, _ = close_buckets(total, 0, _BUCKET, 0, ends)
         bounds = np.unique([0, *ends[:closed], len(total)])
         bucket_of = np.repeat(np.arange(len(bounds) - 1, dtype=np.int32), np.diff(bounds))
-        sizes = np.array([np.add.reduceat(found, bounds[:-1]) for found in by_piece]).reshape(-1, len(bounds) - 1)
+        sizes = np.add.reduceat(by_piece, bounds[:-1], axis=1)
         begins = np.cumsum([0, *sizes.sum(axis=0)])
         places = begins[:-1] + np.cumsum(sizes, axis=0) - sizes
         positions = np.empty(begins[-1], np.int32)

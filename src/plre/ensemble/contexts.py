@@ -54,6 +54,8 @@ def build_tree(
         raise UsageError(f"cut must be at least 1, not {cut}")
     slots = [Slot(*slot) for slot in slots]
     counted = count_tree(ids, words, maps, slots, threads=threads)
+    if not counted[0].raw.any():
+        raise UsageError("the text has no words; there is nothing to learn from")
     if discounts is None:
         # Few contexts of frequent classes have no singletons to learn from; the fallback is nothing to warn about.
         seen = [counts_of_counts(level.counts) for level in counted]

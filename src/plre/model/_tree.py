@@ -318,6 +318,9 @@ def advance_tree(mem, state, w):
             break
         level += 1
         nodes[level] = node
+        table = level_at(level, EVENTS)
+        line = line_of(hash_gram(node, w), entry(mem, 1, table + LINES))
+        prefetch(mem, entry(mem, 1, table + INDEX) + 4 * LINE * line)
     p = 1.0
     while level > 0:
         owner = node_place(mem, level, nodes[level])
