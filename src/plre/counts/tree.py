@@ -192,9 +192,9 @@ class _Counter:
         counters = np.empty(max(self.words, *self.sizes), np.int32)
         kernels.sort_words(self.ids, positions, counters[: self.words], words, order)
         node_of, event_of = np.zeros(len(positions), np.int32), words.copy()
+        made = [np.empty(len(positions), np.int32) for _ in range(6)]
         levels: list[Level] = []
         for number, (slot, table, size) in enumerate(zip(self.slots, self.tables, self.sizes, strict=True), 1):
-            made = [np.empty(len(order), np.int32) for _ in range(6)]
             kernels.read_symbols(self.ids, positions, self.back, self.depths, number, table, slot.distance, symbol_of)
             nodes, events, left = kernels.refine(symbol_of, words, order, counters[:size], node_of, event_of, *made)
             order = order[:left]
