@@ -55,6 +55,7 @@ def train(
     starts: int | None = None,
     discounts: Sequence[DiscountKind] | None = None,
     classes: int | Sequence[int] | None = None,
+    contexts: Sequence[str] | None = None,
     class_order: int | None = None,
     class_least: int | None = None,
     class_sweeps: int | None = None,
@@ -91,6 +92,9 @@ def train(
     uniform      False: no uniform share in the unigrams; unseen words get probability 0
     classes      * how many classes of words: a number for each clustering, whose n-grams are mixed into every order's
                  back-off. For method class one number; 500 if not said
+    contexts     * chains of contexts that mix words and classes, coarse to fine, each a model of its own beside the
+                 others: ``["2:1,w:1,2:2"]`` is the second clustering's class of the last word, that word, and the
+                 class of the one before it
     class_order  * the length of class n-grams
     class_least  * class n-grams (from order 3 on) that occur fewer times are left out
     class_sweeps * how often every word is offered another class
@@ -112,7 +116,7 @@ def train(
         check_threshold(prune)
     recipe = make_recipe(
         order, method, preset, _parsed(rungs), seed, uniform, classes, starts=starts, discounts=discounts,
-        class_order=class_order, class_least=class_least, class_sweeps=class_sweeps,
+        contexts=contexts, class_order=class_order, class_least=class_least, class_sweeps=class_sweeps,
     )  # fmt: skip
     scratch = scratch_within(memory, tmp, 8 if recipe.rungs else 3)
     if recipe.fit == "dev" and dev is None:

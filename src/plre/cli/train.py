@@ -59,6 +59,13 @@ from plre.errors import UsageError
     metavar="N,...",
     help="How many classes of words: a number for each clustering, for example 100,300,800. For method class, one.",
 )
+@click.option(
+    "--contexts",
+    multiple=True,
+    metavar="STEP,...",
+    help="A chain of contexts that mix classes and words, coarse to fine: 2:1,w:1,2:2 is the second clustering's class "
+    "of the last word, that word, and the class of the one before; may be repeated.",
+)
 @click.option("--class-order", type=int, metavar="N", help="Length of the longest class n-gram.")
 @click.option("--class-least", type=int, metavar="N", help="Leave out class n-grams that occur fewer times.")
 @click.option("--class-sweeps", type=int, metavar="N", help="How often every word is offered another class.")
@@ -91,6 +98,7 @@ def train(
     starts: int | None,
     discounts: str | None,
     classes: str | None,
+    contexts: tuple[str, ...],
     class_order: int | None,
     class_least: int | None,
     class_sweeps: int | None,
@@ -137,6 +145,7 @@ def train(
         starts=starts,
         discounts=kinds(discounts),
         classes=numbers(classes, method),
+        contexts=contexts or None,
         class_order=class_order,
         class_least=class_least,
         class_sweeps=class_sweeps,

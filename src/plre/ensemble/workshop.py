@@ -19,14 +19,17 @@ from plre.clustering.exchange import check_memory, exchange
 from plre.counts.cut import cut
 from plre.counts.lookup import look_up
 from plre.counts.ngrams import Counter, Counts
+from plre.counts.tree import Slot
 from plre.ensemble.build import Builder
 from plre.ensemble.classes import Classes, classes_of
+from plre.ensemble.contexts import build_tree
 from plre.ensemble.fit import fit_discounts
 from plre.ensemble.gating import HeldOut, Weights, fit_weights
 from plre.ensemble.recipe import BASELINES, Recipe, Tensors
 from plre.model.mixture import Mixture, Part, assemble
 from plre.model.ngrams import NgramModel
 from plre.model.scoring import score_ids, score_orders
+from plre.model.tree import TreeModel
 from plre.progress import Progress
 from plre.scratch import Scratch
 from plre.smoothing.discounts import Discount, Steps
@@ -35,6 +38,9 @@ from plre.text.vocabulary import BOS
 
 #: Class n-grams of at least this order are left out where they are rare.
 _FIRST_CUT = 3
+
+#: Steps of a chain of contexts: which clustering (0: the word), and how many words back.
+Chain = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,7 @@ class Workshop:
         self._class_builders: dict[Clustering, tuple[Classes, Builder]] = {}
         self._fitted: dict[Clustering, Sequence[Discount]] = {}
         self._class_models: dict[Clustering, NgramModel] = {}
+        self._trees: dict[str, TreeModel] = {}
 
     # --- words -------------------------------------------------------------------------------------------------------
 
@@ -139,6 +146,27 @@ class Workshop:
             self._class_builders[wanted] = classes, builder
         return self._class_builders[wanted]
 
+    def tree_part(self, recipe: Recipe, chain: Chain) -> Part:
+        """A hybrid-context model as a part of a mixture."""
+        wanted = self.clusterings(recipe)
+        key = repr([(wanted[which - 1] if which else None, distance) for which, distance in chain])
+        if key not in self._trees:
+            counts = np.asarray((self._counts or self.counts(2))[1].raw[:])
+            used = sorted({which for which, _ in chain})
+            maps = [classes_of(self.vocab, self.classes(wanted[k - 1]), counts).symbols if k else None for k in used]
+            slots = [Slot(used.index(which), distance) for which, distance in chain]
+            with self.progress.stage("counting contexts"):
+                self._trees[key] = build_tree(
+                    np.asarray(self.text.ids[:]), len(self.vocab), maps, slots, cut=recipe.tensors.least,
+                    markers=self.text.markers, threads=self.threads,
+                )  # fmt: skip
+        return Part(self._trees[key], 1.0)
+
+    def members(self, recipe: Recipe, dev: NDArray[np.int32] | None, bits: int = 32) -> list[Part]:
+        """The models that the words lead."""
+        made = [self.class_part(each, dev, bits) for each in self.clusterings(recipe)]
+        return made + [self.tree_part(recipe, chain) for chain in recipe.tensors.contexts]
+
     def class_part(self, wanted: Clustering, dev: NDArray[np.int32] | None, bits: int = 32) -> Part:
         """A class n-gram model as a part of a mixture."""
         classes, builder = self.class_builder(wanted, dev)
@@ -154,13 +182,15 @@ class Workshop:
     def held_out(self, recipe: Recipe, dev: NDArray[np.int32]) -> HeldOut:
         """Everything about a held-out text that fitting weights needs."""
         builder = self.words(recipe)
-        parts = [self.class_part(each, dev) for each in self.clusterings(recipe)]
+        parts = self.members(recipe, dev)
         model = builder.build(recipe=recipe)
         with self.progress.stage("looking up held-out text"):
             events = look_up(builder.counts, dev, adjusted=recipe.continuation, threads=self.threads)
             predicted = dev != BOS
 
             def score(part: Part) -> NDArray[np.float64]:
+                if isinstance(part.model, TreeModel):
+                    return part.model.score_ids(dev)[predicted]
                 assert part.symbols is not None
                 assert part.shares is not None
                 return (score_ids(part.model, part.symbols[dev]).probs * part.shares[dev])[predicted]
@@ -187,7 +217,7 @@ class Workshop:
         """The same for a text too short to hold anything out."""
         wanted = self.clusterings(recipe)
         return Fitted(
-            Weights.unknown(recipe.order, len(wanted)),
+            Weights.unknown(recipe.order, len(wanted) + len(recipe.tensors.contexts)),
             {each: self.class_builder(each, None)[1].discounts for each in wanted},
         )
 
@@ -196,7 +226,7 @@ class Workshop:
         about = {**recipe.describe(), **metadata, "bits": bits}
         words = self.words(recipe).build(metadata, recipe, bits=bits, leaks=fitted.weights.leaks)
         made = [Part(words, 1.0, gates=fitted.weights.gates)]
-        made += [self.class_part(each, None, bits) for each in self.clusterings(recipe)]
+        made += self.members(recipe, None, bits)
         about["classes"] = [each.classes for each in self.clusterings(recipe)]
         if fitted.perplexity is not None:
             about["dev_perplexity"] = fitted.perplexity

@@ -25,6 +25,7 @@ from plre.model.lm import LanguageModel, digest
 from plre.model.ngrams import NgramModel
 from plre.model.parts import MixtureLayout, PartLayout
 from plre.model.state import State
+from plre.model.tree import TreeModel
 from plre.text.vocabulary import SPECIAL, UNK, Vocabulary
 
 
@@ -35,7 +36,7 @@ class Part:
     One with ``gates`` leads as many of the parts after it as those say; they all have its weight.
     """
 
-    model: NgramModel
+    model: NgramModel | TreeModel
     weight: float
     symbols: NDArray[np.int32] | None = None
     shares: NDArray[np.float32] | None = None
@@ -49,11 +50,14 @@ class Part:
     @property
     def classes(self) -> int:
         """How many classes its n-grams are of; 0 if they are of words."""
-        return len(self.model.vocab) - len(SPECIAL) if self.model.metadata["method"] == "class" else 0
+        if isinstance(self.model, TreeModel) or self.model.metadata["method"] != "class":
+            return 0
+        return len(self.model.vocab) - len(SPECIAL)
 
     def open_gate(self, state: int) -> list[float]:
         """The weights of this part and of those it leads, after what a state of it stands for."""
         assert self.gates is not None
+        assert isinstance(self.model, NgramModel)
         row, rest = self.model.open_gate(state, self.gates.root)
         keep, *others = self.gates.table[row].tolist()
         left = self.weight * (1 - keep * (1 - rest))
@@ -89,7 +93,8 @@ class Mixture(LanguageModel):
         made = []
         for k, (part, about) in enumerate(zip(found.parts, self.metadata["parts"], strict=True), 1):
             start, size = directory[layout.FIRST_PART + (k - 1) * layout.PART_WIDTH :][: layout.BYTES + 1]
-            model = NgramModel(about, parts.part_tensors(self.tensors, k), self.memory[start : start + size])
+            kind = NgramModel if isinstance(part.layout, layout.Layout) else TreeModel
+            model = kind(about, parts.part_tensors(self.tensors, k), self.memory[start : start + size])
             symbols, shares = self.tensors.get(f"part{k}.symbols"), self.tensors.get(f"part{k}.shares")
             gates = Gates.of(self.tensors[f"part{k}.gates"], model.order) if part.gates else None
             made.append(Part(model, part.weight, symbols, shares, gates))
@@ -123,7 +128,8 @@ class Mixture(LanguageModel):
 
     def context(self, state: State) -> list[str]:
         """What a state stands for, oldest first: the longest memory of any part, in its words or classes."""
-        return max((part.model.context(own) for part, own in self._states(state)), key=len)
+        known = self._states(state)
+        return max((part.model.context(own) for part, own in known if isinstance(part.model, NgramModel)), key=len)
 
     def _states(self, state: State) -> Iterator[tuple[Part, int]]:
         """Each part and its state."""
@@ -136,7 +142,7 @@ class Mixture(LanguageModel):
     def neighbours(self, word: str, k: int = 10) -> list[tuple[str, float]]:
         """Words used like ``word``, as the first part with a low rank bigram of words sees it."""
         for part in self.parts:
-            if not part.classes and "order2.rank" in part.model.tensors:
+            if isinstance(part.model, NgramModel) and not part.classes and "order2.rank" in part.model.tensors:
                 return part.model.neighbours(word, k)
         raise UsageError("neighbours are found by a low rank bigram, which no part of this model has")
 
@@ -152,7 +158,7 @@ class Mixture(LanguageModel):
         for name, tensor in self.tensors.items():
             section = name.partition(".")[0]
             taken[section] = taken.get(section, 0) + tensor.nbytes
-        orders = [part.model.layout.sizes for part in self.parts]
+        orders = [part.model.layout.sizes for part in self.parts if isinstance(part.model, NgramModel)]
         longest = max(map(len, orders))
         return {
             **self.metadata,
@@ -186,7 +192,7 @@ def assemble(vocab: Vocabulary, made: Sequence[Part], metadata: Mapping[str, Any
     about = {
         "format": layout.FORMAT,
         "order": where.order,
-        "markers": made[0].model.markers,
+        "markers": made[0].model.metadata["markers"],
         **metadata,
         "parts": [dict(part.model.metadata) for part in made],
         "digest": digest(data),

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre.errors import ModelFileError
-from plre.model import layout
+from plre.model import layout, tree
 from plre.model.file import Shapes, Tensors, data_size
 from plre.model.layout import FIRST_PART, GATE_BUCKETS, PART_WIDTH, Layout, padded_letters, starts_of, whole_lines
+from plre.model.tree import TreeLayout
 
 _I4 = np.dtype("<i4")
 _F4 = np.dtype("<f4")
@@ -33,7 +34,7 @@ class PartLayout:
     A part that leads others has gates; ``members`` is -1 for one that does not.
     """
 
-    layout: Layout
+    layout: Layout | TreeLayout
     weight: float
     mapped: bool
     members: int = -1
@@ -113,11 +114,20 @@ class MixtureLayout:
         if not all(0 <= weight <= 1 for weight in weights) or abs(sum(alone(weights, members)) - 1) > 1e-6:
             raise ValueError("the weights make no sense")
         parts = tuple(
-            PartLayout(Layout.from_directory(tensors[f"part{k}.directory"]), weight, f"part{k}.symbols" in tensors, led)
+            PartLayout(_layout_of(part_tensors(tensors, k)), weight, f"part{k}.symbols" in tensors, led)
             for k, (weight, led) in enumerate(zip(weights, members, strict=True), 1)
         )
         words = int(directory[layout.VOCABULARY])
         return cls(words, int(directory[layout.SLOT_COUNT]), int(directory[layout.LETTER_COUNT]), parts)
+
+
+def _layout_of(tensors: Tensors) -> Layout | TreeLayout:
+    return TreeLayout.of(tensors) if is_tree(tensors) else Layout.from_directory(tensors["directory"])
+
+
+def is_tree(tensors: Tensors) -> bool:
+    """Whether a part is a tree of contexts rather than a model of n-grams."""
+    return int(tensors["directory"][layout.ORDER]) == 0
 
 
 def alone(values: list[T], members: list[int]) -> list[T]:
@@ -150,7 +160,12 @@ def check(path: str, tensors: Tensors, orders: list[int], order: int) -> None:
     """Refuse a mixture of this order whose tensors do not fit together, or those of a part, which have ``orders``."""
     layout.the_directory(path, tensors)
     for k, own in enumerate(orders, 1):
-        layout.check(path, part_tensors(tensors, k), own)
+        part_of = part_tensors(tensors, k)
+        layout.the_directory(path, part_of)
+        if is_tree(part_of):
+            tree.check(path, part_of)
+        else:
+            layout.check(path, part_of, own)
     try:
         found = MixtureLayout.of(tensors)
         layout.compare(path, tensors, found, found.words)
@@ -159,9 +174,10 @@ def check(path: str, tensors: Tensors, orders: list[int], order: int) -> None:
         if found.order != order:
             layout.refuse(path, f"order is {order}")
         for k, part in enumerate(found.parts, 1):
-            if not part.mapped and part.layout.sizes[0] != found.words:
+            if not part.mapped and part.layout.words != found.words:
                 layout.refuse(path, f"part {k} has another vocabulary")
-            if part.members > 0 and part.layout.order > 1 and not part.layout.rest:
+            leads = isinstance(part.layout, Layout) and (part.layout.rest or part.layout.order == 1)
+            if part.members > 0 and not leads:
                 layout.refuse(path, f"part {k} leads others but does not say what it leaves to them")
     except ModelFileError:
         raise

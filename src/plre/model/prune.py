@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,8 @@ from plre.model import file
 from plre.model.entropy import Judgement, Pruner
 from plre.model.layout import AnyLayout
 from plre.model.lm import LanguageModel
-from plre.model.mixture import Mixture, Part, assemble, parts_of
+from plre.model.mixture import Mixture, assemble, parts_of
+from plre.model.ngrams import NgramModel
 from plre.model.parts import MixtureLayout, PartLayout
 from plre.model.tables import layout_like, read_tables, write_tables
 from plre.progress import Progress
@@ -78,7 +79,7 @@ class _Found:
     """What stays of each part at a threshold, and the bytes of the file."""
 
     threshold: float
-    judged: list[Judgement]
+    judged: Mapping[int, Judgement]
     bytes: int
 
 
@@ -89,12 +90,14 @@ class _Work:
         self.lm = lm
         self.threads = threads
         self.parts = parts_of(lm)
-        self.pruners = []
-        total = sum(sum(part.model.layout.sizes) for part in self.parts)
+        self.pruners: dict[int, Pruner] = {}
+        #: The parts that are models of n-grams; trees of contexts stay as they are.
+        self.models = {k: part.model for k, part in enumerate(self.parts) if isinstance(part.model, NgramModel)}
+        total = sum(sum(model.layout.sizes) for model in self.models.values())
         with progress.stage("weighing contexts", total, "n-grams") as advance:
-            for part in self.parts:
-                self.pruners.append(Pruner(read_tables(part.model, threads), lm.markers, threads))
-                advance(sum(part.model.layout.sizes))
+            for k, model in self.models.items():
+                self.pruners[k] = Pruner(read_tables(model, threads), lm.markers, threads)
+                advance(sum(model.layout.sizes))
         text = json.dumps(lm.metadata, ensure_ascii=False)
         self._header = len(file.header({"plre": text}, file.shapes(lm.tensors))) + _WORDS * (1 + len(self.parts))
 
@@ -104,47 +107,47 @@ class _Work:
         A part counts by its weight: relative entropy is convex, so what a mixture loses is at most that share of what
         the part does.
         """
-        judged = [
-            pruner.judge(threshold / part.weight if part.weight else math.inf)
-            for part, pruner in zip(self.parts, self.pruners, strict=True)
-        ]
+        weights = {k: self.parts[k].weight for k in self.models}
+        judged = {
+            k: pruner.judge(threshold / weights[k] if weights[k] else math.inf) for k, pruner in self.pruners.items()
+        }
         return _Found(threshold, judged, self._header + file.data_size(self._layout(judged).shapes()))
 
-    def _layout(self, judged: Sequence[Judgement]) -> AnyLayout:
+    def _layout(self, judged: Mapping[int, Judgement]) -> AnyLayout:
         """The layout of the model that would be left."""
-        layouts = [
-            layout_like(part.model, found.sizes, pruner.low_rank(found))
-            for part, pruner, found in zip(self.parts, self.pruners, judged, strict=True)
-        ]
+        layouts = {
+            k: layout_like(model, judged[k].sizes, self.pruners[k].low_rank(judged[k]))
+            for k, model in self.models.items()
+        }
         if not isinstance(self.lm, Mixture):
             return layouts[0]
         own = [
-            PartLayout(layout, part.weight, part.symbols is not None, part.members)
-            for part, layout in zip(self.parts, layouts, strict=True)
+            PartLayout(layouts.get(k, part.model.layout), part.weight, part.symbols is not None, part.members)
+            for k, part in enumerate(self.parts)
         ]
         vocab = self.lm.vocab
         return MixtureLayout(len(vocab), len(vocab.slots), len(vocab.arena), tuple(own))
 
     def finish(self, found: _Found) -> LanguageModel:
         """The model that is left."""
-        made = []
-        for part, pruner, judged in zip(self.parts, self.pruners, found.judged, strict=True):
-            about = {**part.model.metadata, "pruned": self._about(part, found.threshold, judged)}
-            tables = pruner.pruned(judged)
-            gates = part.gates
+        made = list(self.parts)
+        for k, model in self.models.items():
+            about = {**model.metadata, "pruned": self._about(model, found.threshold, found.judged[k])}
+            tables = self.pruners[k].pruned(found.judged[k])
+            smaller = write_tables(model, tables, about, self.threads)
+            if not isinstance(self.lm, Mixture):
+                return smaller
+            gates = made[k].gates
             if gates is not None:
                 gates = replace(gates, root=float(1 - tables[0].prob.sum(dtype=np.float64)))
-            model = write_tables(part.model, tables, about, self.threads)
-            made.append(replace(part, model=model, gates=gates))
-        if not isinstance(self.lm, Mixture):
-            return made[0].model
+            made[k] = replace(made[k], model=smaller, gates=gates)
         return assemble(self.lm.vocab, made, {**self.lm.metadata, "pruned": {"threshold": found.threshold}})
 
     @staticmethod
-    def _about(part: Part, threshold: float, judged: Judgement) -> dict[str, Any]:
+    def _about(model: NgramModel, threshold: float, judged: Judgement) -> dict[str, Any]:
         """What a model says about its pruning."""
-        earlier = part.model.metadata.get("pruned", {})
-        before = earlier.get("before", list(part.model.layout.sizes))
+        earlier = model.metadata.get("pruned", {})
+        before = earlier.get("before", list(model.layout.sizes))
         return {"threshold": threshold, "before": before, "after": list(judged.sizes)}
 
 
@@ -160,7 +163,11 @@ def _fitting(work: _Work, limit: int, progress: Progress) -> _Found:
         if best.bytes > limit:
             raise UsageError(
                 f"the model cannot be smaller than {best.bytes:,} bytes, which is its words"
-                + (" and the low rank layers of their bigrams" if any(p.low_rank_bigrams for p in work.pruners) else "")
+                + (
+                    " and the low rank layers of their bigrams"
+                    if any(p.low_rank_bigrams for p in work.pruners.values())
+                    else ""
+                )
                 + f"; {limit:,} were asked for. Give a larger size, or train with a higher --min-count"
             )
         low, high = math.log(_LEAST), math.log(_MOST)
