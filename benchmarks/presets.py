@@ -51,7 +51,9 @@ def run() -> str:
             trained[KENLM] = peers.kenlm_train(text, place / "kenlm.bin", ORDER, MEMORY)
         training = measure(trained)
         long = repeated(train, WORDS)
-        asked: dict[str, Run] = {name: [plre_command("eval", place / f"{name}.plre", long, "-q")] for name in PRESETS}
+        asked: dict[str, Run] = {
+            f"eval {name}": [plre_command("eval", place / f"{name}.plre", long, "-q")] for name in PRESETS
+        }
         if peers.KENLM:
             asked[KENLM_QUERY] = [peers.kenlm_query(place / "kenlm.bin", long)]
         scoring = measure(asked)

@@ -1,8 +1,7 @@
 """Beyond the paper: what each ingredient is worth, in perplexity, time, size and speed: `python -m experiments.beyond`.
 
-Every row is one call of `plre train` with the options shown; weights, discounts and ranks are fitted to or chosen on the
-valid text, and the test text is looked at once. A row that was made before, from the same texts by the same version of the
-source, is not made again.
+Every row is one call of `plre train` with the options shown; weights, discounts and ranks are fitted to or chosen on
+the valid text, and the test text is looked at once. A row that was made before by the same source is not made again.
 """
 
 from __future__ import annotations
