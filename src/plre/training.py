@@ -77,7 +77,7 @@ def train(
                  "bo-mkn", "bo-kn" (their back-off forms); "mkn-dev" (discounts fitted to ``dev``); "jm"
                  (Jelinek-Mercer, its weights fitted to ``dev`` or, without it, to the training text);
                  "class" (n-grams of ``classes`` classes of words)
-    preset       for plre: "best" (the default), "fast" or "paper" (``docs/presets.md``); the options below marked *
+    preset       for plre: "best" (the default), "fast" or "paper" (``docs/beyond.md``); the options below marked *
                  replace what a preset has, or without one say all there is
     dev          held-out text on which ranks are chosen, weights and discounts fitted. Without it, "best" and "fast"
                  hold out part of the text, and then train on all of it

@@ -191,7 +191,7 @@ PAPER_GRID = (5e-4, 1e-3, 5e-3)
 #: Ensembles, as data. "paper": one low rank bigram and one low rank trigram at power 1/2 and plain Kneser-Ney
 #: discounts, so that D* is the square root of D; nothing between the orders above 3. The ranks given here are for
 #: training without held-out text: what most corpora in `docs/benchmarks.md` choose on theirs, limited so that a
-#: vocabulary of a million words still fits. "best": a ladder at every order, and classes beside it. "fast": modified
+#: vocabulary of a million words still fits. "best": low rank layers for trigrams and up, classes and hybrid contexts. "fast": modified
 #: Kneser-Ney and classes. A rung for order 0 stands for every order above those that are named.
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
@@ -201,13 +201,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "best": {
         "discount": "mkn",
-        "lowest": ("mkn", "kn"),
-        "rungs": {
-            2: (Rung(0.75, Rank(fixed=80)), Rung(0.5, Rank(fixed=20)), Rung(0.25, Rank(fixed=5))),
-            0: (Rung(0.5, Rank(root=3, divisor=2.0, limit=100)),),
-        },
-        "starts": 1,
-        "bigram_stopping": Stopping(steps=40, tolerance=-1.0, fresh=6),
+        "rungs": {2: (), 0: (Rung(0.5, Rank(root=3, divisor=2.0, limit=100)),)},
         "slice_stopping": Stopping(steps=20, tolerance=-1.0, fresh=6),
         "tensors": Tensors((100, 300, 800), contexts=(((2, 1), (0, 1), (2, 2), (1, 3)),)),
     },
@@ -275,7 +269,7 @@ def _every_order(rungs: dict[int, tuple[Rung, ...]], order: int) -> dict[int, tu
     found = {n: own for n, own in rungs.items() if n > 0}
     if 0 in rungs and isinstance(order, int):
         found = {**dict.fromkeys(range(2, order + 1), rungs[0]), **found}
-    return dict(sorted(found.items()))
+    return {n: own for n, own in sorted(found.items()) if own}
 
 
 def parse_chain(text: str) -> tuple[tuple[int, int], ...]:
