@@ -90,15 +90,15 @@ class ClassModel:
     classes: Classes
     order: int = 5
     discount: str = "Good-Turing"
-    #: Classes of the words before, if they are not those of the predicted words.
-    before: Classes | None = None
+    #: Contexts, the finest first, if they are not the same classes of the ``order - 1`` words before.
+    contexts: tuple[Context, ...] = ()
     #: The word's share of its class may depend on contexts, the finest first.
     shares: tuple[Context, ...] = ()
 
     def make(self, corpus: Corpus) -> Probabilities:
         """Its probabilities."""
         predicted = Feature(0, self.classes)
-        levels = count_levels(corpus, predicted, ngram_contexts(self.order, self.before or self.classes))
+        levels = count_levels(corpus, predicted, self.contexts or ngram_contexts(self.order, self.classes))
         base = constant(corpus, 1 / (self.classes.size + 1))
         of_class = discounts.interpolate(levels, base, DISCOUNTS[self.discount])[1]
         shares = self._shares(corpus, predicted)
@@ -212,4 +212,4 @@ class Setup:
     #: Some of the probability is the components' from the start.
     top: bool = True
     #: What weights at the top depend on, beside how much of the context was seen.
-    gate: Literal["nothing", "count", "rest"] = "rest"
+    gate: Literal["nothing", "count", "rest", "both"] = "count"

@@ -62,12 +62,13 @@ class Events:
 
     def gates(self, kind: str, leak: Floats) -> NDArray[np.int64]:
         """Which tau and v each event uses."""
-        if kind == "nothing":
-            return self.finest * _BUCKETS
-        if kind == "count":
-            return self.finest * _BUCKETS + self.bucket[np.arange(len(self.finest)), self.finest]
-        part = np.maximum(self.components_part(leak), 1e-9)
-        return self.finest * _BUCKETS + np.minimum((-2 * np.log2(part)).astype(np.int64), _BUCKETS - 1)
+        gate = self.finest
+        if kind in ("count", "both"):
+            gate = gate * _BUCKETS + self.bucket[np.arange(len(gate)), self.finest]
+        if kind in ("rest", "both"):
+            part = np.maximum(self.components_part(leak), 1e-9)
+            gate = gate * _BUCKETS + np.minimum((-2 * np.log2(part)).astype(np.int64), _BUCKETS - 1)
+        return gate
 
 
 def measure(corpus: Corpus, setup: Setup) -> dict[str, float]:
@@ -104,10 +105,11 @@ def fit(seen: Events, setup: Setup, base: float) -> Weights:
     """EM from weights that are all alike."""
     levels, models = seen.kept.shape[1], seen.others.shape[1]
     usual = float(models > 0)
+    gates = levels * _BUCKETS ** {"nothing": 0, "both": 2}.get(setup.gate, 1)
     weights = Weights(
         np.full((levels, _BUCKETS), 0.3 * usual * setup.leak),
-        np.full(levels * _BUCKETS, 0.1 * usual * setup.top if setup.word else 1.0),
-        np.full((levels * _BUCKETS, models), 1 / max(models, 1)),
+        np.full(gates, 0.1 * usual * setup.top if setup.word else 1.0),
+        np.full((gates, models), 1 / max(models, 1)),
     )
     for step in range(_STEPS if models else 0):
         if step % _EVERY == 0:
