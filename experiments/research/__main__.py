@@ -38,7 +38,9 @@ class Measured:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.research", description=__doc__)
     parser.add_argument("--corpora", default="wikitext2,english", help="separated by commas")
-    parser.add_argument("--only", default="", help="numbers of hypotheses, separated by commas; the others stay as they are")
+    parser.add_argument(
+        "--only", default="", help="numbers of hypotheses, separated by commas; the others stay as they are"
+    )
     options = parser.parse_args()
     store = RESULTS / "research.json"
     results: Results = json.loads(store.read_text())["corpora"] if store.exists() else {}

@@ -7,9 +7,12 @@ import math
 import numpy as np
 
 from plre._jit import inner_kernel, kernel
+from plre._memory import prefetch
 
 _ODD, _PRIME = np.uint64(0x632BE59BD9B4E019), np.uint64(0xD6E8FEB86659FD93)
-_HIGH, _EMPTY = np.uint64(32), np.uint64(0)
+_HIGH, _EMPTY, _ONE, _TWO = np.uint64(32), np.uint64(0), np.uint64(1), np.uint64(2)
+#: Keys between one that is fetched and one that is looked at.
+_AHEAD = 16
 
 
 @kernel
@@ -24,35 +27,47 @@ def mix(keys, symbols):
 
 @inner_kernel
 def find(key, slots):
-    """The slot of a key, or the empty one where it belongs. There are a power of two of them, not all full."""
+    """Where the slot of a key begins, or the empty one where it belongs.
+
+    A slot is a key and its number; there are a power of two of them, not all full.
+    """
     last = np.uint64(len(slots) - 1)
-    slot = key & last
-    while slots[slot] != key and slots[slot] != _EMPTY:
-        slot = (slot + np.uint64(1)) & last
-    return slot
+    at = (key << _ONE) & last
+    while slots[at] != key and slots[at] != _EMPTY:
+        at = (at + _TWO) & last
+    return at
+
+
+@inner_kernel
+def ahead(keys, i, slots):
+    """Fetch the slot of a key whose turn comes soon: nearly all the time goes into waiting for them."""
+    soon = min(i + _AHEAD, len(keys) - 1)
+    prefetch(slots, np.int64((keys[soon] << _ONE) & np.uint64(len(slots) - 1)) * 8)
 
 
 @kernel
-def number(keys, slots, numbers, found, first):
+def number(keys, slots, found, first):
     """Number keys in the order of their first occurrences, which go to ``first``; gives how many there are."""
     n = 0
     for i in range(len(keys)):
-        slot = find(keys[i], slots)
-        if slots[slot] == _EMPTY:
-            slots[slot] = keys[i]
-            numbers[slot] = n
+        ahead(keys, i, slots)
+        at = find(keys[i], slots)
+        if slots[at] == _EMPTY:
+            slots[at] = keys[i]
+            slots[at + _ONE] = np.uint64(n)
             first[n] = i
             n += 1
-        found[i] = numbers[slot]
+        found[i] = np.int32(slots[at + _ONE])
     return n
 
 
 @kernel
-def look_up(keys, slots, numbers, found):
+def look_up(keys, slots, found):
     """The numbers of keys, -1 for those that have none."""
     for i in range(len(keys)):
-        slot = find(keys[i], slots)
-        found[i] = numbers[slot] if slots[slot] != _EMPTY else -1
+        ahead(keys, i, slots)
+        at = find(keys[i], slots)
+        found[i] = np.int32(slots[at + _ONE]) if slots[at] != _EMPTY else -1
 
 
 @kernel

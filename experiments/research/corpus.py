@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from plre._jit import cpu_count
 from plre.clustering.exchange import exchange
 from plre.counts.local import count_ngrams
 from plre.counts.ngrams import Counts, NgramTable
-from plre.text.encode import EncodedText, encode_text
+from plre.text.encode import encode_text
 from plre.text.vocabulary import BOS, EOS
 
 #: What weights are fitted on, and what is reported.
@@ -25,13 +24,14 @@ class Classes(NamedTuple):
     """A clustering by exchange; words of one class are one symbol.
 
     ``role`` "word" is the usual one, where a word has one class wherever it stands. The other two belong together:
-    words are clustered once by what follows them ("context") and once by what they follow ("predicted").
+    words are clustered once by what follows them ("context") and once by what they follow ("predicted"). "skip" looks at
+    the words two places before and after instead of the neighbours.
     """
 
     size: int
     seed: int = 0
     sweeps: int = 12
-    role: Literal["word", "context", "predicted"] = "word"
+    role: Literal["word", "context", "predicted", "skip"] = "word"
 
 
 class Feature(NamedTuple):
@@ -80,8 +80,7 @@ class Corpus:
     def classes(self, wanted: Classes) -> NDArray[np.int32]:
         """The class of every word; ``<s>``, ``</s>`` and words that never occur have three of their own."""
         if wanted not in self.cache:
-            paired = wanted.role != "word"
-            found = self._clustered(wanted.size, wanted.seed, wanted.sweeps, paired)
+            found = self._clustered(wanted)
             if wanted.role == "predicted":
                 found = found[self.words :]
             found = np.where(found < 0, wanted.size + 2, found)[: self.words].astype(np.int32)
@@ -89,26 +88,47 @@ class Corpus:
             self.cache[wanted] = found
         return self.cache[wanted]  # type: ignore[no-any-return]
 
-    def _clustered(self, size: int, seed: int, sweeps: int, paired: bool) -> NDArray[np.int32]:
-        """What exchange finds, kept among the files of the experiments."""
-        name = f"{self.name}.{'paired.' if paired else ''}{size}.{seed}.{sweeps}.npy"
-        path = Path(WORK) / "research" / name
+    def _clustered(self, wanted: Classes) -> NDArray[np.int32]:
+        """What exchange finds, kept among the files of the experiments; that of both sides is one file."""
+        kind = {"word": "", "skip": "skip."}.get(wanted.role, "paired.")
+        path = WORK / "research" / f"{self.name}.{kind}{wanted.size}.{wanted.seed}.{wanted.sweeps}.npy"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            counts = two_sides(self._bigrams) if paired else self._bigrams
-            found = exchange(counts, size, sweeps=sweeps, seed=seed, threads=cpu_count())
+            counts = {"": lambda: self._bigrams, "skip.": lambda: pairs_of(self, 2)}.get(kind, self._two_sides)()
+            found = exchange(counts, wanted.size, sweeps=wanted.sweeps, seed=wanted.seed, threads=cpu_count())
             with path.with_suffix(".half").open("wb") as out:
                 np.save(out, found)
             path.with_suffix(".half").rename(path)
         found = np.load(path)
-        if len(found) != self.words * (1 + paired):
+        if len(found) != self.words * (1 + (kind == "paired.")):
             raise SystemExit(f"{path} belongs to another text; remove it")
         return found  # type: ignore[no-any-return]
 
+    def _two_sides(self) -> Counts:
+        return two_sides(self._bigrams)
+
     @cached_property
     def _bigrams(self) -> Counts:
-        text: EncodedText = self.train
-        return count_ngrams(text, 2, threads=cpu_count())
+        return count_ngrams(self.train, 2, threads=cpu_count())
+
+
+def pairs_of(corpus: Corpus, distance: int) -> Counts:
+    """Counts of the words so far apart within a sentence, as if they stood side by side."""
+    before, words = corpus.back("train", distance), corpus.back("train", 0)
+    inside = corpus.back("train", distance - 1) != BOS
+    pairs, raw = np.unique(before[inside].astype(np.int64) * corpus.words + words[inside], return_counts=True)
+    left, right = np.divmod(pairs, corpus.words)
+    return _counts(corpus.words, left, right, raw, corpus.frequencies)
+
+
+def _counts(words: int, left: NDArray[Any], right: NDArray[Any], raw: NDArray[Any], times: NDArray[Any]) -> Counts:
+    """Bigram counts, given sorted by their left words, with how often each word occurs."""
+    starts = np.concatenate([[0], np.cumsum(np.bincount(left, minlength=words))])
+    nothing = np.empty(0, np.int32)
+    columns = [array.astype(np.int32) for array in (np.arange(words), times, right, starts, raw)]
+    order1 = NgramTable(1, columns[0], nothing, nothing, columns[1], columns[1])
+    order2 = NgramTable(2, columns[2], columns[3], nothing, columns[4], columns[4])
+    return Counts((order1, order2), True, int(columns[4].sum()))
 
 
 def two_sides(counts: Counts) -> Counts:
@@ -119,16 +139,7 @@ def two_sides(counts: Counts) -> Counts:
     and ``</s>`` keep their numbers, by which exchange knows them.
     """
     words = len(counts[1])
-    table = counts[2]
-    after = np.asarray(table.words[:])
-    raw = np.asarray(table.raw[:])
-    followers = np.where(after == EOS, after, after + words).astype(np.int32)
-    children = np.concatenate([table.children[:], np.full(words, len(after), np.int32)]).astype(np.int32)
-    left = np.bincount(table.contexts(), weights=raw, minlength=words)
-    right = np.bincount(after, weights=raw, minlength=words)
-    times = np.concatenate([left, right]).astype(np.int32)
+    before, after, raw = counts[2].contexts(), np.asarray(counts[2].words[:]), np.asarray(counts[2].raw[:])
+    times = np.concatenate([np.bincount(side, weights=raw, minlength=words) for side in (before, after)])
     times[words + EOS] = 0
-    nothing = np.empty(0, np.int32)
-    order1 = NgramTable(1, np.arange(2 * words, dtype=np.int32), nothing, nothing, times, times)
-    order2 = NgramTable(2, followers, children, nothing, raw, raw)
-    return Counts((order1, order2), counts.markers, counts.tokens)
+    return _counts(2 * words, before, np.where(after == EOS, after, after + words), raw, times)

@@ -27,19 +27,17 @@ class Numbering:
     """Different keys, numbered."""
 
     def __init__(self, keys: NDArray[np.uint64]) -> None:
-        size = 1 << max(4, int(2 * len(keys)).bit_length())
-        self._slots = np.zeros(size, np.uint64)
-        self._numbers = np.empty(size, np.int32)
+        self._slots = np.zeros(4 << max(4, len(keys).bit_length()), np.uint64)
         #: The number of each key, and where each number first occurs.
         self.found = np.empty(len(keys), np.int32)
         first = np.empty(len(keys), np.int64)
-        n = kernels.number(keys, self._slots, self._numbers, self.found, first)
+        n = kernels.number(keys, self._slots, self.found, first)
         self.first = first[:n].copy()
 
     def __call__(self, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
         """The numbers of other keys, -1 for those that are new."""
         found = np.empty(len(keys), np.int32)
-        kernels.look_up(keys, self._slots, self._numbers, found)
+        kernels.look_up(keys, self._slots, found)
         return found
 
 

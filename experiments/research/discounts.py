@@ -33,7 +33,9 @@ class Family:
 
     def __call__(self, amounts: Sequence[float] | Floats) -> Discount:
         """The member with these amounts."""
-        return lambda counts: sum((a * shape(counts) for a, shape in zip(amounts, self.shapes, strict=True)), 0 * counts)
+        return lambda counts: sum(
+            (a * shape(counts) for a, shape in zip(amounts, self.shapes, strict=True)), 0 * counts
+        )
 
 
 def _hat(at: float) -> Discount:
@@ -116,9 +118,9 @@ def _fitted(family: Family, level: Level, below: Floats) -> tuple[float, Discoun
     return float(np.log(probs).sum()), family(amounts)
 
 
-def interpolate(levels: Sequence[Level], base: dict[str, Floats], how: Discounting) -> tuple[
-    list[dict[str, Evidence]], dict[str, Floats]
-]:
+def interpolate(
+    levels: Sequence[Level], base: dict[str, Floats], how: Discounting
+) -> tuple[list[dict[str, Evidence]], dict[str, Floats]]:
     """What each level says of events, the finest first, and the probabilities that all of them give together."""
     found, probs = [], base
     for level in reversed(levels):

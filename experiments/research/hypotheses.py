@@ -46,22 +46,30 @@ def _c(place: int, found: Classes) -> Feature:
     return Feature(place, found)
 
 
+def _contexts(found: Classes, order: int) -> tuple[Context, ...]:
+    return tuple(tuple(_c(k, found) for k in range(1, n)) for n in range(order, 0, -1))
+
+
 #: Contexts for words, from one that few events have to one that all have.
 NEAR_CLASS = ((_c(1, MIDDLE),), ())
 WORD_CLASS = ((W1, _c(2, MIDDLE)), (W1,), *NEAR_CLASS)
 WORD_CLASSES = ((W1, _c(2, MIDDLE), _c(3, COARSE)), *WORD_CLASS)
 CLASS_WORD = ((_c(1, FINE), W2), (_c(1, FINE),), ())
-CLASSES: tuple[Context, ...] = tuple(tuple(_c(k, MIDDLE) for k in range(1, n)) for n in (5, 4, 3, 2, 1))
+CLASSES = _contexts(MIDDLE, 5)
 #: The nearest word by its fine class, older ones by coarser and coarser ones.
 TAPER = (_c(1, FINE), _c(2, MIDDLE), _c(3, COARSE), _c(4, COARSE), _c(5, COARSE))
 TAPERED: tuple[Context, ...] = tuple(TAPER[:n] for n in range(5, -1, -1))
 
 
-def _paired(size: int, seed: int, order: int = 5) -> ClassModel:
+def one_sided(found: Classes, order: int = 5, discount: str = "Good-Turing") -> ClassModel:
     """Classes of predicted words by what they follow, classes of contexts by what follows them."""
-    context = Classes(size, seed, role="context")
-    contexts = tuple(tuple(_c(k, context) for k in range(1, n)) for n in range(order, 0, -1))
-    return ClassModel(Classes(size, seed, role="predicted"), contexts=contexts)
+    contexts = _contexts(found._replace(role="context"), order)
+    return ClassModel(found._replace(role="predicted"), order, discount, contexts)
+
+
+def skipping(found: Classes, order: int = 5, discount: str = "Good-Turing") -> ClassModel:
+    """Classes by the words two places before and after."""
+    return ClassModel(found._replace(role="skip"), order, discount)
 
 
 def _sharing(*contexts: Context) -> Setup:
@@ -71,7 +79,9 @@ def _sharing(*contexts: Context) -> Setup:
 LADDER = ("2:0.75:160", "2:0.5:40", "2:0.25:10", "3:0.5:0.001")
 MANY = (Classes(50, 6), COARSE, Classes(200, 5), MIDDLE, FINE, Classes(1600, 4))
 AGAIN = (Classes(100, 11), Classes(300, 12), Classes(800, 13))
+ONCE_MORE = (Classes(100, 21), Classes(300, 22), Classes(800, 23))
 LONG = tuple(found._replace(sweeps=40) for found in SIZES)
+WINNERS = tuple(make(found, 6, "fitted") for make in (ClassModel, one_sided) for found in SIZES)
 HYBRIDS = (HybridModel(WORD_CLASSES), HybridModel(CLASS_WORD), HybridModel(CLASSES))
 
 HYPOTHESES = (
@@ -93,6 +103,7 @@ HYPOTHESES = (
             "four, 100/300/800/1600": beside(*classes([*SIZES, Classes(1600, 4)])),
             "six, twice 100/300/800": beside(*classes([*SIZES, *AGAIN])),
             "six, 50 to 1600": beside(*classes(MANY)),
+            "nine, three times 100/300/800": beside(*classes([*SIZES, *AGAIN, *ONCE_MORE])),
         },
     ),
     Hypothesis(
@@ -131,13 +142,18 @@ HYPOTHESES = (
         },
     ),
     Hypothesis(
-        "other classes for contexts than for predicted words",
-        "what follows a word and what it follows are different questions",
+        "other kinds of classes",
+        "what follows a word and what it follows are different questions; and older words are asked other things",
         {
-            "classes by one side each": beside(*(_paired(c.size, c.seed) for c in SIZES)),
-            "three usual and one-sided 800": with_more(_paired(800, 3)),
-            "three usual and tapered: c800 | c800 c300 c100 c100 c100": with_more(ClassModel(FINE, contexts=TAPERED)),
-            "tapered instead of 800": beside(*classes(SIZES[:2]), ClassModel(FINE, contexts=TAPERED)),
+            "one-sided: predicted words by what they follow, contexts by what follows": beside(*map(one_sided, SIZES)),
+            "+ one-sided 300": with_more(one_sided(MIDDLE)),
+            "+ 300 by words two places away": with_more(skipping(MIDDLE)),
+            "+ usual 300 from another start": with_more(ClassModel(AGAIN[1])),
+            "+ tapered: c800 after c800 c300 c100 c100 c100": with_more(ClassModel(FINE, contexts=TAPERED)),
+            "six: three usual, three one-sided": with_more(*map(one_sided, SIZES)),
+            "nine: three usual, three one-sided, three by words two places away": with_more(
+                *map(one_sided, SIZES), *map(skipping, SIZES)
+            ),
         },
     ),
     Hypothesis(
@@ -189,6 +205,7 @@ HYPOTHESES = (
             "by order only": replace(BASE, gate="nothing"),
             "by the components' part B(h)": replace(BASE, gate="rest"),
             "by count and B(h)": replace(BASE, gate="both"),
+            "by count and that of c1 c2 c3": replace(BASE, also=CLASSES[1]),
             "without the leak": replace(BASE, leak=False),
             "without tau": replace(BASE, top=False),
         },
@@ -216,5 +233,15 @@ HYPOTHESES = (
         "longer word contexts",
         "beside class 5-grams the words' own longer contexts matter less",
         {f"word order {n}": replace(BASE, word=WordModel(n)) for n in (2, 4, 5)},
+    ),
+    Hypothesis(
+        "all that won, together",
+        "what helps by itself helps less in company",
+        {
+            "six clusterings of two kinds, order 6, fitted": beside(*WINNERS),
+            "+ P(w|w1 c2 c3)": beside(*WINNERS, HYBRIDS[0]),
+            "+ P(w|w1 c2 c3), weights by count and B(h)": replace(beside(*WINNERS, HYBRIDS[0]), gate="both"),
+            "+ P(w|w1 c2 c3), word order 5": Setup(WordModel(5), (*WINNERS, HYBRIDS[0])),
+        },
     ),
 )

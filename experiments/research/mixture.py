@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.research import _kernels as kernels
-from experiments.research.components import Setup, WordModel, probabilities
+from experiments.research.components import Setup, WordModel, probabilities, times_seen
 from experiments.research.corpus import TEXTS, Corpus
 from experiments.research.counting import Floats
 from plre._jit import cpu_count, parallel
@@ -47,8 +47,10 @@ class Events:
     rest: Floats
     #: Of each level's context, by its count; -1 if it was never seen.
     bucket: NDArray[np.int64]
-    #: The finest level that was seen, and its bucket.
+    #: The finest level that was seen.
     finest: NDArray[np.int64]
+    #: The bucket of another context, if weights depend on it.
+    also: NDArray[np.int64] | None
     others: Floats
 
     def components_part(self, leak: Floats) -> Floats:
@@ -63,6 +65,8 @@ class Events:
     def gates(self, kind: str, leak: Floats) -> NDArray[np.int64]:
         """Which tau and v each event uses."""
         gate = self.finest
+        if self.also is not None:
+            gate = gate * _BUCKETS + self.also
         if kind in ("count", "both"):
             gate = gate * _BUCKETS + self.bucket[np.arange(len(gate)), self.finest]
         if kind in ("rest", "both"):
@@ -91,21 +95,27 @@ def events(corpus: Corpus, setup: Setup, text: str) -> Events:
     """All that the mixture needs of a text. Without a word model, contexts are still those of word trigrams."""
     levels = [level[text] for level in (setup.word or WordModel()).evidence(corpus)]
     total = np.stack([level.total for level in levels], axis=1)
-    bucket = np.where(total > 0, np.log2(np.maximum(total, 1)).astype(np.int64), -1).clip(max=_BUCKETS - 1)
+    bucket = _by_size(total)
     finest = np.argmax(bucket >= 0, axis=1)
     made = [probabilities(corpus, component)[text] for component in setup.components]
     others = np.stack(made, axis=1) if made else np.zeros((len(finest), 0))
     kept, rest = (np.stack([getattr(level, name) for level in levels], axis=1) for name in ("kept", "rest"))
     if setup.word is None:  # the levels only say how much of the context was seen
         kept, rest = np.zeros_like(kept), np.zeros_like(rest)
-    return Events(kept, rest, bucket, finest, others)
+    also = np.maximum(_by_size(times_seen(corpus, setup.also)[text]), 0) if setup.also else None
+    return Events(kept, rest, bucket, finest, also, others)
+
+
+def _by_size(total: Floats) -> NDArray[np.int64]:
+    """log2 of counts, -1 for none."""
+    return np.where(total > 0, np.log2(np.maximum(total, 1)).astype(np.int64), -1).clip(max=_BUCKETS - 1)
 
 
 def fit(seen: Events, setup: Setup, base: float) -> Weights:
     """EM from weights that are all alike."""
     levels, models = seen.kept.shape[1], seen.others.shape[1]
     usual = float(models > 0)
-    gates = levels * _BUCKETS ** {"nothing": 0, "both": 2}.get(setup.gate, 1)
+    gates = levels * _BUCKETS ** ({"nothing": 0, "both": 2}.get(setup.gate, 1) + bool(setup.also))
     weights = Weights(
         np.full((levels, _BUCKETS), 0.3 * usual * setup.leak),
         np.full(gates, 0.1 * usual * setup.top if setup.word else 1.0),
