@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -13,7 +14,7 @@ from experiments.common import held_out, min_count, training_text
 from experiments.research import discounts
 from experiments.research.corpus import TEXTS, Classes, Context, Corpus, Feature
 from experiments.research.counting import Evidence, Floats, Numbering, count_levels
-from plre._jit import cpu_count
+from plre._jit import cpu_count, parallel
 from plre.lowrank.blocks import Blocks
 from plre.lowrank.factorise import Stopping, factorise
 from plre.model.scoring import Scored
@@ -42,11 +43,12 @@ class Component(Protocol):
         ...
 
 
-def probabilities(corpus: Corpus, component: Component) -> Probabilities:
-    """The probabilities of a component, made when they are first asked for."""
-    if component not in corpus.cache:
-        corpus.cache[component] = component.make(corpus)
-    return corpus.cache[component]  # type: ignore[no-any-return]
+def probabilities(corpus: Corpus, wanted: Sequence[Component]) -> list[Probabilities]:
+    """The probabilities of components, made when they are first asked for, two at a time."""
+    missing = [component for component in dict.fromkeys(wanted) if component not in corpus.cache]
+    made = parallel(lambda component: component.make(corpus), missing, cpu_count())
+    corpus.cache.update(zip(missing, made, strict=True))
+    return [corpus.cache[component] for component in wanted]
 
 
 def ngram_contexts(order: int, classes: Classes | None = None) -> tuple[Context, ...]:

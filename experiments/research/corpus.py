@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from threading import Lock
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -23,9 +24,9 @@ TEXTS = ("valid", "test")
 class Classes(NamedTuple):
     """A clustering by exchange; words of one class are one symbol.
 
-    ``role`` "word" is the usual one, where a word has one class wherever it stands. The other two belong together:
-    words are clustered once by what follows them ("context") and once by what they follow ("predicted"). "skip" looks at
-    the words two places before and after instead of the neighbours.
+    ``role`` "word" is the usual one, where a word has one class wherever it stands. The next two belong together:
+    words are clustered once by what follows them ("context") and once by what they follow ("predicted"). "skip" looks
+    at the words two places before and after instead of the neighbours.
     """
 
     size: int
@@ -50,6 +51,7 @@ class Corpus:
     def __init__(self, name: str) -> None:
         self.name = name
         self.cache: dict[Any, Any] = {}
+        self._clustering = Lock()
         self.train = encode_text(training_text(name), min_count=min_count(name), threads=cpu_count())
         self.words = len(self.train.vocab)
         self._ids = {"train": np.asarray(self.train.ids[:])} | {
@@ -79,13 +81,14 @@ class Corpus:
 
     def classes(self, wanted: Classes) -> NDArray[np.int32]:
         """The class of every word; ``<s>``, ``</s>`` and words that never occur have three of their own."""
-        if wanted not in self.cache:
-            found = self._clustered(wanted)
-            if wanted.role == "predicted":
-                found = found[self.words :]
-            found = np.where(found < 0, wanted.size + 2, found)[: self.words].astype(np.int32)
-            found[BOS], found[EOS] = wanted.size, wanted.size + 1
-            self.cache[wanted] = found
+        with self._clustering:
+            if wanted not in self.cache:
+                found = self._clustered(wanted)
+                if wanted.role == "predicted":
+                    found = found[self.words :]
+                found = np.where(found < 0, wanted.size + 2, found)[: self.words].astype(np.int32)
+                found[BOS], found[EOS] = wanted.size, wanted.size + 1
+                self.cache[wanted] = found
         return self.cache[wanted]  # type: ignore[no-any-return]
 
     def _clustered(self, wanted: Classes) -> NDArray[np.int32]:

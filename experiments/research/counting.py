@@ -27,7 +27,7 @@ class Numbering:
     """Different keys, numbered."""
 
     def __init__(self, keys: NDArray[np.uint64]) -> None:
-        self._slots = np.zeros(4 << max(4, len(keys).bit_length()), np.uint64)
+        self._slots = np.zeros(2 << (len(keys) + len(keys) // 3).bit_length(), np.uint64)
         #: The number of each key, and where each number first occurs.
         self.found = np.empty(len(keys), np.int32)
         first = np.empty(len(keys), np.int64)

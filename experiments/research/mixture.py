@@ -97,7 +97,7 @@ def events(corpus: Corpus, setup: Setup, text: str) -> Events:
     total = np.stack([level.total for level in levels], axis=1)
     bucket = _by_size(total)
     finest = np.argmax(bucket >= 0, axis=1)
-    made = [probabilities(corpus, component)[text] for component in setup.components]
+    made = [found[text] for found in probabilities(corpus, setup.components)]
     others = np.stack(made, axis=1) if made else np.zeros((len(finest), 0))
     kept, rest = (np.stack([getattr(level, name) for level in levels], axis=1) for name in ("kept", "rest"))
     if setup.word is None:  # the levels only say how much of the context was seen

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from benchmarks.common import table
+from experiments.research.corpus import TEXTS
 from experiments.research.hypotheses import HYPOTHESES, Hypothesis
+from plre.comparison import numbers
 
 #: By how much the test text must get better on every corpus to be worth its trouble.
 WORTH = 0.003
 
+#: Corpora that a verdict needs.
+CORPORA = ("wikitext2", "english")
 #: By corpus, hypothesis and what was tried ("before" among it): the perplexity of each text.
 Results = dict[str, dict[str, dict[str, dict[str, float]]]]
 
 
-def best(hypothesis: Hypothesis, results: Results) -> str:
-    """What was best on the valid texts of all corpora together."""
+def best(hypothesis: Hypothesis, results: Results) -> str | None:
+    """What was best on the valid texts of both corpora together."""
 
-    def gain(name: str) -> float:
-        product = 1.0
-        for found in results.values():
-            of = found[hypothesis.name]
-            product *= of[name]["valid"] / of["before"]["valid"]
-        return product
+    def left(name: str) -> float:
+        found = [results[corpus][hypothesis.name] for corpus in CORPORA]
+        return math.prod(of[name]["valid"] / of["before"]["valid"] for of in found)
 
-    return min(hypothesis.tried, key=gain)
+    complete = [name for name in hypothesis.tried if all(_has(results, corpus, hypothesis, name) for corpus in CORPORA)]
+    return min(complete, key=left, default=None)
+
+
+def _has(results: Results, corpus: str, hypothesis: Hypothesis, name: str) -> bool:
+    of = results.get(corpus, {}).get(hypothesis.name, {})
+    return "before" in of and name in of
 
 
 def verdict(gains: list[float]) -> str:
@@ -36,35 +44,35 @@ def verdict(gains: list[float]) -> str:
 
 def document(results: Results) -> str:
     """Both tables."""
-    done = [h for h in HYPOTHESES if all(h.name in found for found in results.values())]
     rows, details = [], []
     for number, hypothesis in enumerate(HYPOTHESES, 1):
-        if hypothesis not in done:
-            continue
-        chosen = best(hypothesis, results)
-        gains, cells = [], []
-        for found in results.values():
-            of = found[hypothesis.name]
-            before, after = of["before"], of[chosen]
-            gains.append(1 - after["test"] / before["test"])
-            cells += [f"{before[t]:.2f} → {after[t]:.2f}" for t in ("valid", "test")]
-        rows.append([number, hypothesis.name, hypothesis.expected, chosen, *cells, verdict(gains)])
         details += [_detail(number, name, hypothesis, results) for name in ("before", *hypothesis.tried)]
-    columns = [f"{corpus} {text}" for corpus in results for text in ("valid", "test")]
-    gained = [f"{corpus} {what}" for corpus in results for what in ("valid", "test", "gain")]
+        chosen = best(hypothesis, results)
+        if chosen is None:
+            continue
+        found = [results[corpus][hypothesis.name] for corpus in CORPORA]
+        gains = [1 - of[chosen]["test"] / of["before"]["test"] for of in found]
+        cells = [f"{of['before'][text]:.2f} → {of[chosen][text]:.2f}" for of in found for text in TEXTS]
+        rows.append([number, hypothesis.name, hypothesis.expected, chosen, *cells, verdict(gains)])
+    columns = [f"{corpus} {text}" for corpus in CORPORA for text in TEXTS]
+    measured = [f"{corpus} {what}" for corpus in results for what in (*TEXTS, "gain")]
     return "\n\n".join(
         [
             table(["", "hypothesis", "expected", "best on valid", *columns, "verdict"], rows),
             "All that was tried:",
-            table(["", "", *gained], details),
+            table(["", "", *measured], details),
         ]
     )
 
 
 def _detail(number: int, name: str, hypothesis: Hypothesis, results: Results) -> list[Any]:
     cells: list[Any] = [number, name]
-    for found in results.values():
+    for corpus, found in results.items():
+        if not _has(results, corpus, hypothesis, name):
+            cells += [numbers.NOTHING] * 3
+            continue
         of = found[hypothesis.name]
         gain = 1 - of[name]["test"] / of["before"]["test"]
-        cells += [f"{of[name]['valid']:.2f}", f"{of[name]['test']:.2f}", "" if name == "before" else f"{gain:+.1%}"]
+        cells += [f"{of[name][text]:.2f}" for text in TEXTS]
+        cells.append("" if name == "before" else numbers.percent(gain))
     return cells
