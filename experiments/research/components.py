@@ -25,6 +25,8 @@ Probabilities = dict[str, Floats]
 #: Ways to choose discounts, by name.
 DISCOUNTS: dict[str, discounts.Discounting] = {
     "Good-Turing": discounts.good_turing_of,
+    "Good-Turing x 0.8": discounts.scaled(0.8),
+    "Good-Turing x 1.2": discounts.scaled(1.2),
     "fitted": discounts.fitting(discounts.STEPS),
     "fitted, 6 steps": discounts.fitting(discounts.MORE_STEPS),
     "fitted power": discounts.fitted_power,
@@ -177,17 +179,17 @@ class Trained:
 
     method: Literal["mkn", "plre"]
     order: int = 3
+    preset: str | None = None
     rungs: tuple[str, ...] = ()
 
     def make(self, corpus: Corpus) -> Probabilities:
         """Its probabilities."""
-        how: dict[str, Any] = {"rungs": self.rungs} if self.rungs else {}
+        how: dict[str, Any] = {"rungs": self.rungs} if self.rungs else {"preset": self.preset}
         lm = plre.train(
             training_text(corpus.name),
             order=self.order,
             method=self.method,
             min_count=min_count(corpus.name),
-            vocab=None,
             **how,
         )
         return {text: _scored(lm, corpus, text) for text in TEXTS}

@@ -82,6 +82,16 @@ def cutting(orders: Sequence[int], least: int = 2) -> Discounting:
     return choose
 
 
+def scaled(factor: float) -> Discounting:
+    """More or less than Good-Turing's discounts, at most all of a count."""
+
+    def choose(level: Level, below: Floats) -> Discount:
+        usual = good_turing_of(level, below)
+        return lambda counts: np.minimum(factor * usual(counts), _MOST * counts)
+
+    return choose
+
+
 def fitting(family: Family) -> Discounting:
     """The member of a family under which the valid text is most likely."""
     return lambda level, below: _fitted(family, level, below)[1]

@@ -81,7 +81,8 @@ MANY = (Classes(50, 6), COARSE, Classes(200, 5), MIDDLE, FINE, Classes(1600, 4))
 AGAIN = (Classes(100, 11), Classes(300, 12), Classes(800, 13))
 ONCE_MORE = (Classes(100, 21), Classes(300, 22), Classes(800, 23))
 LONG = tuple(found._replace(sweeps=40) for found in SIZES)
-WINNERS = tuple(make(found, 6, "fitted") for make in (ClassModel, one_sided) for found in SIZES)
+TWO_KINDS = tuple(make(found) for make in (ClassModel, one_sided) for found in SIZES)
+CUT = "singletons cut from order 4"
 HYBRIDS = (HybridModel(WORD_CLASSES), HybridModel(CLASS_WORD), HybridModel(CLASSES))
 
 HYPOTHESES = (
@@ -113,7 +114,7 @@ HYPOTHESES = (
             name: beside(*classes(discount=name))
             for name in (
                 "singletons cut from order 5",
-                "singletons cut from order 4",
+                CUT,
                 "singletons cut from order 3",
                 "counts below 3 cut from order 3",
             )
@@ -214,6 +215,8 @@ HYPOTHESES = (
         "fitted discounts of the class models",
         "Good-Turing is off where counts are large",
         {
+            "0.8 of Good-Turing's": beside(*classes(discount="Good-Turing x 0.8")),
+            "1.2 of Good-Turing's": beside(*classes(discount="Good-Turing x 1.2")),
             "three steps": beside(*classes(discount="fitted")),
             "six steps": beside(*classes(discount="fitted, 6 steps")),
             "a c^b": beside(*classes(discount="fitted power")),
@@ -223,7 +226,7 @@ HYPOTHESES = (
         "low rank layers beside classes",
         "both smooth unseen pairs of words; layers may know what hard classes do not",
         {
-            "the paper's rungs": Setup(None, (Trained("plre"), *BASE.components)),
+            "the paper's rungs": Setup(None, (Trained("plre", preset="paper"), *BASE.components)),
             "three bigram rungs, 160/40/10": Setup(None, (Trained("plre", rungs=LADDER), *BASE.components)),
             "MKN between the levels, as everywhere here": BASE,
         },
@@ -238,10 +241,19 @@ HYPOTHESES = (
         "all that won, together",
         "what helps by itself helps less in company",
         {
-            "six clusterings of two kinds, order 6, fitted": beside(*WINNERS),
-            "+ P(w|w1 c2 c3)": beside(*WINNERS, HYBRIDS[0]),
-            "+ P(w|w1 c2 c3), weights by count and B(h)": replace(beside(*WINNERS, HYBRIDS[0]), gate="both"),
-            "+ P(w|w1 c2 c3), word order 5": Setup(WordModel(5), (*WINNERS, HYBRIDS[0])),
+            "six clusterings of two kinds": beside(*TWO_KINDS),
+            "the same, discounts of the classes fitted": beside(
+                *(make(found, 5, "fitted") for make in (ClassModel, one_sided) for found in SIZES)
+            ),
+            "the same, singletons cut from order 4": beside(
+                *(make(found, 5, CUT) for make in (ClassModel, one_sided) for found in SIZES)
+            ),
+            "six + P(w|w1 c2 c3)": beside(*TWO_KINDS, HYBRIDS[0]),
+            "six + P(w|w1 c2 c3), word order 5": Setup(WordModel(5), (*TWO_KINDS, HYBRIDS[0])),
+            "six + P(w|w1 c2 c3), word order 5, weights by count and B(h)": Setup(
+                WordModel(5), (*TWO_KINDS, HYBRIDS[0]), gate="both"
+            ),
+            "twelve clusterings of two kinds": beside(*TWO_KINDS, *classes(AGAIN), *map(one_sided, AGAIN)),
         },
     ),
 )
