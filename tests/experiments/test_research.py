@@ -140,7 +140,7 @@ def test_numbering() -> None:
 
 
 def test_expect_is_what_a_path_through_the_levels_says() -> None:
-    """Each event ends on one of the paths: at a level's kept mass, at the base, or at a component. Listed one by one."""
+    """Each event ends on one of its paths, listed one by one: at what a level keeps, at the base, or at a component."""
     rng = np.random.default_rng(3)
     events, levels, models, base = 40, 3, 2, 0.01
     kept, rest = rng.random((events, levels)) / 2, rng.random((events, levels)) / 2
