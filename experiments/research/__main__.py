@@ -24,6 +24,9 @@ class Measured:
         self._path = WORK / "research" / f"{corpus}.json"
         self._known: dict[str, dict[str, float]] = json.loads(self._path.read_text()) if self._path.exists() else {}
 
+    def __contains__(self, setup: Setup) -> bool:
+        return repr(setup) in self._known
+
     def __call__(self, setup: Setup) -> dict[str, float]:
         """The perplexity of each text under a model."""
         key = repr(setup)
@@ -41,6 +44,7 @@ def main() -> None:
     parser.add_argument(
         "--only", default="", help="numbers of hypotheses, separated by commas; the others stay as they are"
     )
+    parser.add_argument("--measured", action="store_true", help="measure nothing more: the tables of what there is")
     options = parser.parse_args()
     store = RESULTS / "research.json"
     results: Results = json.loads(store.read_text())["corpora"] if store.exists() else {}
@@ -48,14 +52,18 @@ def main() -> None:
     for corpus in options.corpora.split(","):
         measured = Measured(corpus)
         for number in chosen:
-            results.setdefault(corpus, {})[HYPOTHESES[number - 1].name] = tried(HYPOTHESES[number - 1], measured)
+            results.setdefault(corpus, {})[HYPOTHESES[number - 1].name] = tried(
+                HYPOTHESES[number - 1], measured, options.measured
+            )
     write("research", {"corpora": results}, document(results), DOCUMENT.with_name("research.md"))
 
 
-def tried(hypothesis: Hypothesis, measured: Measured) -> dict[str, dict[str, float]]:
+def tried(hypothesis: Hypothesis, measured: Measured, only_known: bool) -> dict[str, dict[str, float]]:
     """All that a hypothesis suggests, and what there was before."""
     found = {}
     for name, setup in {"before": hypothesis.before, **hypothesis.tried}.items():
+        if only_known and setup not in measured:
+            continue
         start = time.perf_counter()
         found[name] = measured(setup)
         perplexities = ", ".join(f"{text} {value:.2f}" for text, value in found[name].items())

@@ -82,6 +82,8 @@ AGAIN = (Classes(100, 11), Classes(300, 12), Classes(800, 13))
 ONCE_MORE = (Classes(100, 21), Classes(300, 22), Classes(800, 23))
 LONG = tuple(found._replace(sweeps=40) for found in SIZES)
 TWO_KINDS = tuple(make(found) for make in (ClassModel, one_sided) for found in SIZES)
+#: Clusterings that err otherwise than the usual three.
+COMPANIONS = (one_sided(MIDDLE), one_sided(FINE), skipping(MIDDLE))
 CUT = "singletons cut from order 4"
 HYBRIDS = (HybridModel(WORD_CLASSES), HybridModel(CLASS_WORD), HybridModel(CLASSES))
 
@@ -151,6 +153,7 @@ HYPOTHESES = (
             "+ 300 by words two places away": with_more(skipping(MIDDLE)),
             "+ usual 300 from another start": with_more(ClassModel(AGAIN[1])),
             "+ tapered: c800 after c800 c300 c100 c100 c100": with_more(ClassModel(FINE, contexts=TAPERED)),
+            "six: three usual, one-sided 300/800, 300 by words two places away": with_more(*COMPANIONS),
             "six: three usual, three one-sided": with_more(*map(one_sided, SIZES)),
             "nine: three usual, three one-sided, three by words two places away": with_more(
                 *map(one_sided, SIZES), *map(skipping, SIZES)
