@@ -35,6 +35,11 @@ def _has(results: Results, corpus: str, hypothesis: Hypothesis, name: str) -> bo
     return "before" in of and name in of
 
 
+def _cell(text: str) -> str:
+    """Text with bars as a cell of a table can have it."""
+    return text.replace("|", "\\|")
+
+
 def verdict(gains: list[float]) -> str:
     """From the gains on the test texts."""
     if min(gains) >= WORTH:
@@ -53,7 +58,7 @@ def document(results: Results) -> str:
         found = [results[corpus][hypothesis.name] for corpus in CORPORA]
         gains = [1 - of[chosen]["test"] / of["before"]["test"] for of in found]
         cells = [f"{of['before'][text]:.2f} → {of[chosen][text]:.2f}" for of in found for text in TEXTS]
-        rows.append([number, hypothesis.name, hypothesis.expected, chosen, *cells, verdict(gains)])
+        rows.append([number, hypothesis.name, hypothesis.expected, _cell(chosen), *cells, verdict(gains)])
     columns = [f"{corpus} {text}" for corpus in CORPORA for text in TEXTS]
     measured = [f"{corpus} {what}" for corpus in results for what in (*TEXTS, "gain")]
     return "\n\n".join(
@@ -66,7 +71,7 @@ def document(results: Results) -> str:
 
 
 def _detail(number: int, name: str, hypothesis: Hypothesis, results: Results) -> list[Any]:
-    cells: list[Any] = [number, name]
+    cells: list[Any] = [number, _cell(name)]
     for corpus, found in results.items():
         if not _has(results, corpus, hypothesis, name):
             cells += [numbers.NOTHING] * 3
