@@ -91,8 +91,9 @@ HYPOTHESES = (
     Hypothesis(
         "class orders above the word order",
         "classes are dense: longer contexts than the words' are still seen often enough",
-        {f"class order {n}": beside(*classes(order=n)) for n in (3, 4, 6, 7)}
+        {f"class order {n}": beside(*classes(order=n)) for n in (4, 5, 6, 7)}
         | {"orders 7/6/5 of 100/300/800": beside(*(ClassModel(c, n) for c, n in zip(SIZES, (7, 6, 5), strict=True)))},
+        beside(*classes(order=3)),
     ),
     Hypothesis(
         "number and sizes of clusterings",
@@ -173,22 +174,20 @@ HYPOTHESES = (
     Hypothesis(
         "fractional lower-order counts, words alone",
         "handing down what was taken makes the marginal constraint exact under modified discounts",
-        {"Good-Turing": Setup(WordModel(fractional=True)), "fitted": Setup(WordModel(3, "fitted", True))},
+        {"Good-Turing": Setup(WordModel(fractional=True))},
         WORDS,
     ),
     Hypothesis(
         "fractional lower-order counts, with classes",
         "what helps the words alone should help beside classes",
-        {
-            "Good-Turing": replace(BASE, word=WordModel(fractional=True)),
-            "fitted": replace(BASE, word=WordModel(3, "fitted", True)),
-        },
+        {"Good-Turing": replace(BASE, word=WordModel(fractional=True))},
     ),
     Hypothesis(
         "fitted and power-law discounts, words alone",
         "discounts grow with the count, and Good-Turing's are made for the same text",
         {
             "three steps, fitted": Setup(WordModel(3, "fitted")),
+            "three steps, fitted, fractional counts": Setup(WordModel(3, "fitted", True)),
             "six steps, fitted": Setup(WordModel(3, "fitted, 6 steps")),
             "a c^b, fitted": Setup(WordModel(3, "fitted power")),
         },
@@ -199,6 +198,7 @@ HYPOTHESES = (
         "what helps the words alone should help beside classes",
         {
             "three steps, fitted": replace(BASE, word=WordModel(3, "fitted")),
+            "three steps, fitted, fractional counts": replace(BASE, word=WordModel(3, "fitted", True)),
             "a c^b, fitted": replace(BASE, word=WordModel(3, "fitted power")),
         },
     ),
@@ -231,7 +231,6 @@ HYPOTHESES = (
         {
             "the paper's rungs": Setup(None, (Trained("plre", preset="paper"), *BASE.components)),
             "three bigram rungs, 160/40/10": Setup(None, (Trained("plre", rungs=LADDER), *BASE.components)),
-            "MKN between the levels, as everywhere here": BASE,
         },
         Setup(None, (Trained("mkn"), *BASE.components)),
     ),
