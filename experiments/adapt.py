@@ -30,9 +30,9 @@ def main() -> None:
         rows.append([f"{words:,}", *map(numbers.perplexity, [*alone, tested]), f"{adapted.metadata['weights'][1]:.2f}"])
         data.append({"words": words, "general": alone[0], "domain": alone[1], "adapted": tested})
     note = (
-        f"A general model of {LARGE} (novels), and one of the first words of {DOMAIN} (encyclopaedia), both `fast`; test "
-        f"perplexity of {DOMAIN}. All are asked about the same words, those that either knows: one that a model does not "
-        "know has a share of its `<unk>`."
+        f"A general model of {LARGE} (novels), and one of the first words of {DOMAIN} (encyclopaedia), both `fast`; "
+        f"test perplexity of {DOMAIN}. All are asked about the same words, those that either knows: one that a model "
+        "does not know has a share of its `<unk>`."
     )
     headings = ["words of the domain", "general model", "domain model", "adapted", "weight of the domain model"]
     write("adapt", {"rows": data}, f"{note}\n\n{table(headings, rows)}", DOCUMENT)

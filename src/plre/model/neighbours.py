@@ -43,7 +43,7 @@ def _rows_to_one(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def alike(vocab: Vocabulary, clusterings: Sequence[NDArray[np.int32]], word: str, k: int) -> list[tuple[str, float]]:
-    """The ``k`` words that are in the class of ``word`` in the largest share of some clusterings, frequent ones first."""
+    """The ``k`` words that share the class of ``word`` in the largest share of clusterings, frequent ones first."""
     if word not in vocab:
         raise UsageError(f"the model does not know the word {word!r}")
     w = vocab[word]
