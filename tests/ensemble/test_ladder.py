@@ -172,7 +172,7 @@ def test_paper_preset_is_the_square_root_of_the_discount() -> None:
     assert recipe.grids == {2: (5e-4, 1e-3, 5e-3), 3: (5e-4, 1e-3, 5e-3)}
     layers, _ = split(np.array([9]), Steps(0.64, 0.64, 0.64), [0.5])
     assert layers[0][0] == pytest.approx(9 - 0.8 * 3)
-    assert set(make_recipe(2, "plre", None, None, 0).rungs) == {2}
+    assert set(make_recipe(2, "plre", "paper", None, 0).rungs) == {2}
 
 
 @pytest.mark.parametrize(

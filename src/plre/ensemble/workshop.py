@@ -101,6 +101,10 @@ class Workshop:
             self._counts = self.counter(self.text, order, **self.how)
         return self._counts if self._counts.order == order else self.counter(self.text, order, **self.how)
 
+    def bigrams(self) -> Counts:
+        """What words are clustered by: the n-grams of words, of order 2 or more."""
+        return self._counts if self._counts is not None and self._counts.order > 1 else self.counts(2)
+
     def words(self, recipe: Recipe, dev: NDArray[np.int32] | None = None) -> Builder:
         """What builds the model of words. Recipes that differ in their rungs only share one, and its factors."""
         key = repr(replace(recipe, rungs={}, grids={}, tensors=Tensors(), preset=None))
@@ -127,10 +131,9 @@ class Workshop:
         key = (wanted.classes, wanted.seed, wanted.sweeps)
         if key not in self._classes:
             check_memory(wanted.classes, self.scratch)
-            counts = self._counts or self.counts(2)
             start = self.known.classes.get(wanted) if self.known else None
             self._classes[key] = exchange(
-                counts, wanted.classes, sweeps=wanted.sweeps if start is None else 2, start=start, seed=wanted.seed,
+                self.bigrams(), wanted.classes, sweeps=wanted.sweeps if start is None else 2, start=start, seed=wanted.seed,
                 threads=self.threads, progress=self.progress,
             )  # fmt: skip
         return self._classes[key]
@@ -138,8 +141,7 @@ class Workshop:
     def class_builder(self, wanted: Clustering, dev: NDArray[np.int32] | None = None) -> tuple[Classes, Builder]:
         """The classes, and what builds their n-gram model; discounts are fitted to ``dev`` if it is given."""
         if wanted not in self._class_builders:
-            counts = self._counts or self.counts(2)
-            classes = classes_of(self.vocab, self.classes(wanted), np.asarray(counts[1].raw[:]))
+            classes = classes_of(self.vocab, self.classes(wanted), np.asarray(self.bigrams()[1].raw[:]))
             recipe = Recipe(wanted.order, "class", **{**BASELINES["class"], "classes": wanted.classes})
             counted = self.counter(classes.of(self.text, self.scratch), wanted.order, **self.how)
             whole = Builder(counted, classes.names, recipe, warn=False, **self.how)
@@ -156,7 +158,7 @@ class Workshop:
         wanted = self.clusterings(recipe)
         key = repr([(wanted[which - 1] if which else None, distance) for which, distance in chain])
         if key not in self._trees:
-            counts = np.asarray((self._counts or self.counts(2))[1].raw[:])
+            counts = np.asarray(self.bigrams()[1].raw[:])
             used = sorted({which for which, _ in chain})
             maps = [classes_of(self.vocab, self.classes(wanted[k - 1]), counts).symbols if k else None for k in used]
             slots = [Slot(used.index(which), distance) for which, distance in chain]
