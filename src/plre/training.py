@@ -98,7 +98,7 @@ def train(
                  others: ``["2:1,w:1,2:2"]`` is the second clustering's class of the last word, that word, and the
                  class of the one before it
     class_order  * the length of class n-grams
-    class_least  * class n-grams (from order 4 on) that occur fewer times are left out
+    class_least  * class n-grams (from order 3 on) that occur fewer times are left out
     class_sweeps * how often every word is offered another class
     seed         of the random starts of factorisations and clusterings: same seed, same model
     memory       bytes, or for example "2G": what training may take. What does not fit goes to files in ``tmp``. Without

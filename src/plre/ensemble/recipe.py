@@ -52,7 +52,7 @@ class Tensors:
     classes: tuple[int, ...] = ()
     #: The length of class n-grams; 0: two more than that of words, and at least 5.
     order: int = 0
-    #: From order 4 on, class n-grams that occur fewer times than this are left out.
+    #: From order 3 on, class n-grams that occur fewer times than this are left out.
     least: int = 2
     #: How often the exchange algorithm offers every word a move.
     sweeps: int = 12

@@ -37,7 +37,7 @@ from plre.text.encode import EncodedText
 from plre.text.vocabulary import BOS
 
 #: Class n-grams of at least this order are left out where they are rare.
-_FIRST_CUT = 4
+_FIRST_CUT = 3
 
 #: Steps of a chain of contexts: which clustering (0: the word), and how many words back.
 Chain = tuple[tuple[int, int], ...]
