@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from plre.progress import Progress
     from plre.text.vocabulary import Vocabulary
     from plre.training import train
+    from plre.tuning.result import TuneResult
+    from plre.tuning.tune import tune
 
     load = LanguageModel.load
 
@@ -39,12 +41,14 @@ _LAZY = {
     "Report": "plre.evaluation.report",
     "Rung": "plre.ensemble.recipe",
     "State": "plre.model.state",
+    "TuneResult": "plre.tuning.result",
     "Vocabulary": "plre.text.vocabulary",
     "cluster": "plre.clustering.cluster",
     "compare": "plre.comparison.compare",
     "evaluate": "plre.evaluation.report",
     "mix": "plre.ensemble.mixing",
     "train": "plre.training",
+    "tune": "plre.tuning.tune",
 }
 
 __all__ = [
@@ -60,6 +64,7 @@ __all__ = [
     "Rung",
     "State",
     "TextError",
+    "TuneResult",
     "UsageError",
     "Vocabulary",
     "__version__",
@@ -69,6 +74,7 @@ __all__ = [
     "load",
     "mix",
     "train",
+    "tune",
 ]
 
 

@@ -16,6 +16,7 @@ from plre.cli.demo import demo
 from plre.cli.evaluate import evaluate, score
 from plre.cli.mix import mix
 from plre.cli.train import train
+from plre.cli.tune import tune
 from plre.errors import PlreError, UsageError
 
 DONE, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -45,7 +46,21 @@ def cli() -> None:
     """
 
 
-for command in (demo, train, mix, evaluate, compare, score, next_words, sample, neighbours, cluster, info, verify):
+for command in (
+    demo,
+    train,
+    tune,
+    mix,
+    evaluate,
+    compare,
+    score,
+    next_words,
+    sample,
+    neighbours,
+    cluster,
+    info,
+    verify,
+):
     cli.add_command(command)
 
 

@@ -24,8 +24,10 @@ from plre.ensemble.classes import Classes, classes_of
 from plre.ensemble.fit import fit_discounts
 from plre.ensemble.gating import HeldOut, Weights, fit_weights
 from plre.ensemble.recipe import BASELINES, Recipe, Tensors
+from plre.model.file import data_size
 from plre.model.mixture import Mixture, Part, assemble
 from plre.model.ngrams import NgramModel
+from plre.model.parts import MixtureLayout, PartLayout
 from plre.model.scoring import score_ids, score_orders
 from plre.progress import Progress
 from plre.scratch import Scratch
@@ -95,7 +97,7 @@ class Workshop:
 
     def words(self, recipe: Recipe) -> Builder:
         """What builds the model of words. Recipes that differ in their rungs only share one, and its factors."""
-        key = repr(replace(recipe, rungs={}, grids={}, tensors=Tensors(), preset=None))
+        key = _words_key(recipe)
         if key not in self._builders:
             self._builders[key] = Builder(self.counts(recipe.order), self.vocab, replace(recipe, grids={}), **self.how)
         return self._builders[key]
@@ -149,6 +151,42 @@ class Workshop:
             self._class_models[wanted] = model
         return Part(self._class_models[wanted], 1.0, classes.symbols, classes.shares)
 
+    # --- what there is -----------------------------------------------------------------------------------------------
+
+    def has_factors(self, recipe: Recipe, n: int) -> bool:
+        """Whether the low rank layers of order n were factorised before."""
+        builder = self._builders.get(_words_key(recipe))
+        return builder is not None and builder.has_factors(n, recipe.rungs[n])
+
+    def has_classes(self, wanted: Clustering) -> bool:
+        """Whether the classes were found before."""
+        return (wanted.classes, wanted.seed, wanted.sweeps) in self._classes
+
+    def has_class_model(self, wanted: Clustering) -> bool:
+        """Whether the n-gram model of the classes was made before."""
+        return wanted in self._class_models
+
+    def keep(self, recipes: Sequence[Recipe]) -> None:
+        """Forget what is large and in none of these recipes. Classes are small and stay: they take longest to find."""
+        wanted = {each for recipe in recipes for each in self.clusterings(recipe)}
+        for each in (set(self._class_builders) | set(self._class_models)) - wanted:
+            for known in (self._class_builders, self._class_models, self._fitted):
+                known.pop(each, None)  # type: ignore[attr-defined]
+        factors: dict[str, set[Any]] = {}
+        for recipe in recipes:
+            factors.setdefault(_words_key(recipe), set()).update(recipe.rungs.items())
+        self._builders = {key: builder for key, builder in self._builders.items() if key in factors}
+        for key, builder in self._builders.items():
+            builder.keep_factors(factors[key])
+
+    def size(self, recipe: Recipe) -> int:
+        """Bytes of the recipe's model, from all that it is made of (which is made if it was not)."""
+        parts = [self.class_part(each, None) for each in self.clusterings(recipe)]
+        words = PartLayout(self.words(recipe).layout(recipe, leading=True), 1.0, False, len(parts))
+        others = [PartLayout(part.model.layout, 1.0, True) for part in parts]
+        whole = MixtureLayout(len(self.vocab), len(self.vocab.slots), len(self.vocab.arena), (words, *others))
+        return data_size(whole.shapes())
+
     # --- together ----------------------------------------------------------------------------------------------------
 
     def held_out(self, recipe: Recipe, dev: NDArray[np.int32]) -> HeldOut:
@@ -201,3 +239,8 @@ class Workshop:
         if fitted.perplexity is not None:
             about["dev_perplexity"] = fitted.perplexity
         return assemble(self.vocab, made, about)
+
+
+def _words_key(recipe: Recipe) -> str:
+    """What a builder of word models depends on."""
+    return repr(replace(recipe, rungs={}, grids={}, tensors=Tensors(), preset=None))

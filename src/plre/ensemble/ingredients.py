@@ -1,0 +1,91 @@
+"""What a recipe is made of, how much work each part is, and making them one at a time.
+
+So a search knows beforehand what a recipe costs: that of which it has the parts already costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre.ensemble.recipe import Recipe
+from plre.ensemble.workshop import Clustering, Workshop
+from plre.lowrank.blocks import Blocks, Rank
+from plre.text.vocabulary import BOS
+
+#: An event of held-out text is about as much work to fit weights to, for each model, as so many n-grams to assemble.
+_EVENT = 10
+
+
+@dataclass(frozen=True)
+class Ingredient:
+    """A part that takes long to make. Work is in units of its kind; how long one takes is for others to measure."""
+
+    kind: str
+    key: Hashable
+    work: float = field(compare=False)
+    make: Callable[[], Any] = field(compare=False, repr=False)
+
+
+class Pantry:
+    """The ingredients of recipes, for one workshop and one held-out text."""
+
+    def __init__(self, workshop: Workshop, dev: NDArray[np.int32]) -> None:
+        self.workshop = workshop
+        self.dev = dev
+        self._events = int(np.sum(dev != BOS))
+        self._ranked: dict[tuple[int, Rank], float] = {}
+        self._blocks: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+
+    def missing(self, recipe: Recipe) -> list[Ingredient]:
+        """What has to be made for a recipe, in the order in which it can be."""
+        workshop = self.workshop
+        found = []
+        for n, rungs in recipe.rungs.items():
+            if rungs and not workshop.has_factors(recipe, n):
+                work = sum(self._ranked_work(recipe.order, n, rung.rank) for rung in rungs)
+                work *= recipe.stopping(n).steps * recipe.starts
+                key = (n, rungs, recipe.stopping(n), recipe.starts, recipe.discount, recipe.lowest, recipe.seed)
+                make = lambda n=n, rungs=rungs: workshop.words(recipe).factors(n, rungs)  # noqa: E731
+                found.append(Ingredient("factors", key, work, make))
+        for wanted in workshop.clusterings(recipe):
+            found += self._missing_classes(recipe, wanted)
+        return found
+
+    def _missing_classes(self, recipe: Recipe, wanted: Clustering) -> list[Ingredient]:
+        workshop = self.workshop
+        found = []
+        if not workshop.has_classes(wanted):
+            bigrams = len(workshop.counts(recipe.order)[2]) if recipe.order > 1 else len(workshop.text.ids)
+            work = float(wanted.sweeps) * wanted.classes * bigrams
+            key = (wanted.classes, wanted.seed, wanted.sweeps)
+            found.append(Ingredient("clustering", key, work, lambda: workshop.classes(wanted)))
+        if not workshop.has_class_model(wanted):
+            work = float(len(workshop.text.ids)) * wanted.order
+            found.append(Ingredient("class n-grams", wanted, work, lambda: workshop.class_part(wanted, self.dev)))
+        return found
+
+    def fitting(self, recipe: Recipe) -> float:
+        """The work of fitting weights, once everything is there."""
+        return self.building(recipe) + _EVENT * self._events * (recipe.order + len(recipe.tensors.classes))
+
+    def building(self, recipe: Recipe) -> float:
+        """The work of putting the model together, once everything is there."""
+        counts = self.workshop.counts(recipe.order)
+        return float(sum(len(counts[n]) for n in range(1, recipe.order + 1)))
+
+    def _ranked_work(self, order: int, n: int, rank: Rank) -> float:
+        """Non-zeros times rank, of all slices of order n."""
+        if (n, rank) not in self._ranked:
+            if n not in self._blocks:
+                counts = self.workshop.counts(order)
+                table, shorter = counts[n], counts[n - 1]
+                blocks = Blocks(shorter.children[:], shorter.suffixes[:], table.children[:], table.suffixes[:])
+                self._blocks[n] = blocks.smaller_side(), blocks.entries()
+            smaller, entries = self._blocks[n]
+            self._ranked[n, rank] = float(np.sum(rank(smaller, entries) * entries))
+        return self._ranked[n, rank]
