@@ -12,6 +12,8 @@ from plre.errors import UsageError
 
 #: What lies beside the model: every trial, and the page.
 JOURNAL, PAGE = ".tune.jsonl", ".tune.html"
+#: Of more trials than this only those that were better than all before them are printed; the page has all.
+MOST_ROWS = 30
 
 
 @click.command(short_help="Search for the best recipe on held-out text, within a given time.")
@@ -104,7 +106,7 @@ def tune(
         result.model.save(output)
         result.save_page(page)
     if shown == "text":
-        print_table(result.table())
+        print_table(result.table(steps=len(result.trials) > MOST_ROWS))
         print(result.command)
     else:
         print(result.as_json() if shown == "json" else result.as_markdown(), end="")

@@ -239,7 +239,7 @@ def make_recipe(
     if preset not in (None, *PRESETS):
         raise UsageError(f"there is no preset {preset!r}; choose one of {', '.join(PRESETS)}")
     data = dict(PRESETS[preset]) if preset else {}
-    data["rungs"] = _every_order(data.get("rungs", {}), order)
+    data["rungs"] = {n: own for n, own in _every_order(data.get("rungs", {}), order).items() if n <= order}
     data["grids"] = {n: grid for n, grid in data.get("grids", {}).items() if n <= order}
     if rungs is not None:
         data["rungs"], data["grids"] = _every_order(rungs, order), {}

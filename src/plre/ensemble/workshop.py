@@ -95,6 +95,12 @@ class Workshop:
             self._counts = self.counter(self.text, order, **self.how)
         return self._counts if self._counts.order == order else self.counter(self.text, order, **self.how)
 
+    def _bigrams(self) -> Counts:
+        """Counts that have bigrams, for clustering."""
+        if self._counts is None or self._counts.order < 2:
+            return self.counts(2)
+        return self._counts
+
     def words(self, recipe: Recipe) -> Builder:
         """What builds the model of words. Recipes that differ in their rungs only share one, and its factors."""
         key = _words_key(recipe)
@@ -116,7 +122,7 @@ class Workshop:
         key = (wanted.classes, wanted.seed, wanted.sweeps)
         if key not in self._classes:
             check_memory(wanted.classes, self.scratch)
-            counts = self._counts or self.counts(2)
+            counts = self._bigrams()
             start = self.known.classes.get(wanted) if self.known else None
             self._classes[key] = exchange(
                 counts, wanted.classes, sweeps=wanted.sweeps if start is None else 2, start=start, seed=wanted.seed,
@@ -127,8 +133,7 @@ class Workshop:
     def class_builder(self, wanted: Clustering, dev: NDArray[np.int32] | None) -> tuple[Classes, Builder]:
         """The classes, and what builds their n-gram model; discounts are fitted to ``dev`` if there is any."""
         if wanted not in self._class_builders:
-            counts = self._counts or self.counts(2)
-            classes = classes_of(self.vocab, self.classes(wanted), np.asarray(counts[1].raw[:]))
+            classes = classes_of(self.vocab, self.classes(wanted), np.asarray(self._bigrams()[1].raw[:]))
             recipe = Recipe(wanted.order, "class", **{**BASELINES["class"], "classes": wanted.classes})
             counted = self.counter(classes.of(self.text, self.scratch), wanted.order, **self.how)
             whole = Builder(counted, classes.names, recipe, warn=False, **self.how)

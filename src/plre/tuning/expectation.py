@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from plre.tuning.journal import Made, Trial
-from plre.tuning.space import KINDS
+from plre.tuning.space import KINDS, Proposal
 
 #: Seconds for a unit of work of each kind before any was done, on two slow cores.
 _SECONDS = {"clustering": 3e-9, "factors": 6e-9, "class n-grams": 3e-7, "fitting": 3e-7, "building": 1e-6}
-#: So many of the newest measurements count. Machines are faster or slower from one minute to the next, and a kernel that
-#: is compiled on its first call says nothing of the next ones: so it is the middle one of these, or the faster of two.
+#: So many of the newest measurements count. Machines are faster or slower from one minute to the next, and a kernel
+#: that is compiled on its first call says nothing of the next ones: so the middle one is taken, or the faster of two.
 _NEWEST = 3
-#: What was thought of a kind of change before it was tried counts as much as so many trials.
-_PRIOR = 1.0
+#: What was thought of a kind of change before it was tried counts as much as one trial; the newest so many count.
+_RECENT = 4
+#: What is known of the kind counts as much as so many trials of the very same change.
+_KIND = 0.5
 
 
 def seconds_for(work: Iterable[tuple[str, float]], made: Sequence[Made]) -> float:
@@ -27,10 +29,9 @@ def seconds_for(work: Iterable[tuple[str, float]], made: Sequence[Made]) -> floa
     return sum(rates[kind] * amount for kind, amount in work)
 
 
-def gain_of(kind: str, trials: Sequence[Trial]) -> float:
-    """The share of the perplexity that one more change of a kind may save: the mean of what such changes saved."""
-    expected = next(each.gain for each in KINDS if each.name == kind)
-    total, number = expected * _PRIOR, _PRIOR
+def gain_of(proposal: Proposal, trials: Sequence[Trial]) -> float:
+    """The share of the perplexity that a change may save: what others of its kind saved of late, and it itself."""
+    of_kind, own = [], []
     best: float | None = None
     for trial in trials:
         saved = 0.0
@@ -38,7 +39,11 @@ def gain_of(kind: str, trials: Sequence[Trial]) -> float:
             if best is not None:
                 saved = max(1 - trial.perplexity / best, 0.0)
             best = trial.perplexity if best is None else min(best, trial.perplexity)
-        if trial.kind == kind:
-            total += saved
-            number += 1
-    return total / number
+        if trial.kind == proposal.kind:
+            of_kind.append(saved)
+            if trial.change == proposal.change:
+                own.append(saved)
+    recent = of_kind[-_RECENT:]
+    expected = next(kind.gain for kind in KINDS if kind.name == proposal.kind)
+    expected = (expected + sum(recent)) / (1 + len(recent))
+    return (_KIND * expected + sum(own)) / (_KIND + len(own))

@@ -61,8 +61,11 @@ class TuneResult:
         chosen = shlex.join([*options, *self.best.settings.arguments()])
         return f"plre train TEXT... --dev TEXT -o MODEL {chosen}"
 
-    def table(self) -> Table:
-        """Every trial in the order in which they were made; what was the best when it was made is bold."""
+    def table(self, steps: bool = False) -> Table:
+        """Every trial in the order in which they were made; what was the best when it was made is bold.
+
+        With ``steps``, only those: what led to the best.
+        """
         rows = []
         lowest: float | None = None
         for trial in self.trials:
@@ -70,6 +73,8 @@ class TuneResult:
             gain = None if found is None or lowest is None else 1 - found / lowest
             better = found is not None and (lowest is None or found < lowest)
             lowest = found if better else lowest
+            if steps and not better:
+                continue
             told = "best" if trial == self.best else trial.outcome
             rows.append(
                 [
@@ -83,7 +88,8 @@ class TuneResult:
                 ]
             )
         headings = ["trial", "change to the best before it", "outcome", "dev perplexity", "gain", "time", "size"]
-        return Table("trials", TITLE, headings, rows, 3, [OPTIMISTIC])
+        title = TITLE if not steps else f"{TITLE}: those of {len(self.trials)} that were better than all before them"
+        return Table("trials", title, headings, rows, 3, [OPTIMISTIC])
 
     def as_text(self) -> str:
         """The table in plain letters."""

@@ -108,34 +108,35 @@ class Search:
     def _choose(self) -> tuple[Proposal | None, str]:
         """What promises most for its time among what fits into the budget."""
         tried = {trial.settings for trial in self.journal.trials}
+        left = self.budget.left
         for name in PRESETS:
             settings = Settings.of_preset(name, self.limits.order, self.limits.words)
-            if settings not in tried and (not tried or self._affordable(settings)):
-                return Proposal(f"preset {name}", f"preset {name}", settings), ""
+            if settings not in tried and (not tried or self._needs(settings) <= left):
+                return Proposal("preset", f"preset {name}", settings, trusted=True), ""
         best = self.journal.best
         if best is None:
             return None, "no recipe could be made"
         proposals = [each for each in neighbours(best.settings, self.limits) if each.settings not in tried]
         if not proposals:
             return None, "nothing is left to try"
-        affordable = [each for each in proposals if self._affordable(each.settings)]
+        affordable = [each for each in proposals if self._needs(each.settings) <= left]
         if not affordable:
             return None, "the budget is spent"
         return max(affordable, key=self._promise), ""
 
     def _promise(self, proposal: Proposal) -> float:
         """Expected gain for each second."""
-        gain = gain_of(proposal.kind, self.journal.trials)
+        gain = gain_of(proposal, self.journal.trials)
         return gain / max(self._estimate(self._recipe(proposal.settings)), 1e-9)
 
-    def _affordable(self, settings: Settings) -> bool:
-        """Whether there is time for a trial and, after it, to build the best model."""
+    def _needs(self, settings: Settings) -> float:
+        """Seconds that there must be for a trial and, after it, to build the best model."""
         recipe = self._recipe(settings)
         needed = dict.fromkeys(self.pantry.missing(recipe))
         if self.journal.best is not None:
             needed |= dict.fromkeys(self.pantry.missing(self._recipe(self.journal.best.settings)))
         work = [*_work(needed), ("fitting", self.pantry.fitting(recipe)), ("building", self.pantry.building(recipe))]
-        return _MARGIN * seconds_for(work, self._all_made()) <= self.budget.left
+        return _MARGIN * seconds_for(work, self._all_made())
 
     def _estimate(self, recipe: Recipe) -> float:
         """Seconds that a trial will take."""
@@ -157,7 +158,7 @@ class Search:
         trial = Trial(number, proposal.kind, proposal.change, proposal.settings, "done", 0.0)
         recipe = self._recipe(proposal.settings)
         try:
-            if best is not None and self._worth_rehearsing(recipe):
+            if best is not None and not proposal.trusted and self._worth_rehearsing(recipe):
                 ours, theirs = self._rehearse(proposal.settings), self._rehearse(best.settings)
                 trial = replace(trial, rehearsed=(ours, theirs))
                 if ours > theirs:

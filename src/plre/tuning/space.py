@@ -160,6 +160,8 @@ class Proposal:
     kind: str
     change: str
     settings: Settings
+    #: Known to be good elsewhere: not to be dropped early.
+    trusted: bool = False
 
 
 def neighbours(settings: Settings, limits: Limits) -> list[Proposal]:
@@ -210,7 +212,7 @@ def _number(name: str, grid: Sequence[int], told: str) -> Steps:
 
 def _starts(settings: Settings, limits: Limits) -> Iterator[Step]:
     if settings.rungs:
-        yield from _number("starts", STARTS, "{} starts")(settings, limits)
+        yield from _number("starts", STARTS, "average of {} random starts")(settings, limits)
 
 
 def _discounts(settings: Settings, limits: Limits) -> Iterator[Step]:
@@ -293,7 +295,7 @@ KINDS = (
     Kind("class sizes", 0.003, _other_sizes),
     Kind("one clustering less", 0.0002, _one_less_clustering),
     Kind("class order", 0.003, _number("class_order", CLASS_ORDERS, "class n-grams of order {}")),
-    Kind("class cut-off", 0.003, _number("class_least", CUT_OFFS, "class n-grams that occur {} times")),
+    Kind("class cut-off", 0.003, _number("class_least", CUT_OFFS, "class n-grams from {} occurrences up")),
     Kind("class sweeps", 0.003, _number("class_sweeps", SWEEPS, "{} sweeps")),
     Kind("starts", 0.003, _starts),
     Kind("bigram rungs", 0.003, _bigram_rungs),

@@ -16,7 +16,7 @@ from plre._version import __version__
 from plre.counts.local import count_ngrams
 from plre.ensemble.ingredients import Pantry
 from plre.ensemble.workshop import Workshop
-from plre.errors import PlreError, TextError, UsageError
+from plre.errors import PlreError, UsageError
 from plre.model.lm import LanguageModel
 from plre.model.mixture import Mixture
 from plre.progress import Progress
@@ -103,8 +103,6 @@ def tune(
     how: dict[str, Any] = {"threads": threads, "progress": progress}
     encoded = encode_text(text, min_count=min_count, vocab=fixed, options=options, scratch=scratch, **how)
     held_out = encode_text(dev, vocab=encoded.vocab, options=options, **how)
-    if len(held_out.ids) - held_out.sentences < 1:
-        raise TextError("the dev text holds no words; recipes are chosen on it")
     identity = {
         "train": text_digest(encoded),
         "dev": text_digest(held_out),
@@ -124,7 +122,7 @@ def tune(
     if known.before:
         progress.note(f"{known.before} trials were made before, in {known.seconds:.0f} s; going on from there")
     workshop = Workshop(encoded, counter=count_ngrams, scratch=scratch, **how)
-    workshop.counts(max(order, 1))
+    workshop.counts(order)
     pantry = Pantry(workshop, np.asarray(held_out.ids[:]))
     search = Search(pantry, known, limit, Limits(order, len(encoded.vocab)), seed, watcher or Watcher())
     interrupted = False
