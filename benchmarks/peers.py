@@ -7,7 +7,9 @@ import shutil
 from pathlib import Path
 from typing import BinaryIO
 
+import plre
 from benchmarks.common import Command, made
+from plre.text.sources import read_blocks
 
 KENLM = all(map(shutil.which, ("lmplz", "build_binary", "query")))
 KENLM_MODULE = KENLM and importlib.util.find_spec("kenlm") is not None
@@ -40,6 +42,16 @@ def kenlm_train(text: Path, model: Path, order: int, memory: str, *kind: object)
         Command("lmplz", "-o", order, "-S", memory, "-T", model.parent, "--discount_fallback", stdin=text, stdout=arpa),
         Command("build_binary", *(kind or ("probing",)), arpa, model),
     ]
+
+
+def kenlm_text(lm: plre.LanguageModel, source: Path, target: Path) -> None:
+    """The same text for KenLM: words that ``lm`` does not know, and ``<unk>`` itself, become a plain word."""
+    with target.open("w") as out:
+        for block in read_blocks(source):
+            for line in block.data.split(b"\n")[:-1]:
+                words = (word.decode() for word in line.split())
+                known = (word if word in lm and word != "<unk>" else "UNKNOWN" for word in words)
+                out.write(" ".join(known) + "\n")
 
 
 def kenlm_query(model: Path, text: Path) -> Command:

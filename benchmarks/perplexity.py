@@ -7,7 +7,6 @@ from pathlib import Path
 import plre
 from benchmarks import peers
 from benchmarks.common import CORPORA, Command, part, scratch, table
-from plre.text.sources import read_blocks
 
 NOTE = (
     "Test perplexity, all words and `</s>` counted, unknown words as `<unk>`. KenLM: `lmplz` and `query` on the same "
@@ -22,12 +21,7 @@ def kenlm(lm: plre.LanguageModel, folder: str, order: int) -> str:
         return "-"
     with scratch() as place:
         for name in ("train", "test"):
-            with Path(place, name).open("w") as out:
-                for block in read_blocks(part(folder, name)):
-                    for line in block.data.split(b"\n")[:-1]:
-                        words = (word.decode() for word in line.split())
-                        known = (word if word in lm and word != "<unk>" else "UNKNOWN" for word in words)
-                        out.write(" ".join(known) + "\n")
+            peers.kenlm_text(lm, part(folder, name), Path(place, name))
         arpa, test = Path(place, "arpa"), Path(place, "test")
         Command("lmplz", "-o", order, "-S", "4G", "-T", place, stdin=Path(place, "train"), stdout=arpa).run()
         query = peers.kenlm_query(arpa, test)

@@ -129,15 +129,15 @@ def picture(name: str, chart: Chart) -> str:
     return f"![{chart.title}](pictures/{target.name})"
 
 
-def write(name: str, data: dict[str, Any], markdown: str) -> None:
+def write(name: str, data: dict[str, Any], markdown: str, target: Path = DOCUMENT) -> None:
     """Keep a result, and put it where the document has its place for it."""
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.json").write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
     text = f"`python -m experiments.{name}`\n\n{markdown.strip()}\n"
     (RESULTS / f"{name}.md").write_text(text.replace("](pictures/", "](../../docs/pictures/"))
     start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-    if DOCUMENT.exists():
-        document = DOCUMENT.read_text()
+    if target.exists():
+        document = target.read_text()
         place = re.compile(re.escape(start) + ".*?" + re.escape(end), re.DOTALL)
-        DOCUMENT.write_text(place.sub(lambda _: f"{start}\n{text}\n{end}", document))
+        target.write_text(place.sub(lambda _: f"{start}\n{text}\n{end}", document))
     print(text)

@@ -82,7 +82,8 @@ def everything_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     "options",
     [
         {"method": "mkn", "order": 5},
-        {"order": 4},
+        {"order": 4, "preset": "paper"},
+        {"order": 3, "preset": "fast"},
         {"order": 1, "method": "kn"},
         {"method": "bo-mkn", "order": 4},
         {"method": "jm", "order": 3},
@@ -97,6 +98,7 @@ def test_models_are_the_same_with_little_memory(
         usual = plre.train(text, markers=markers, **options)
         with monkeypatch.context() as patch:
             everything_on_disk(patch)
+            patch.setattr("plre.ensemble.workshop.check_memory", lambda classes, scratch: None)
             lm = plre.train(text, markers=markers, memory=0, tmp=tmp_path, threads=threads, **options)
         assert os.listdir(tmp_path) == []
         assert lm.score("w1 w2 w3") == usual.score("w1 w2 w3")
@@ -123,7 +125,7 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(
 
     monkeypatch.setattr(module.os, "pwrite", full)
     with pytest.raises(PlreError, match=r"temporary data could not be written \(No space left.*--tmp"):
-        plre.train(text, memory=0, tmp=tmp_path)
+        plre.train(text, method="mkn", memory=0, tmp=tmp_path)
     assert os.listdir(tmp_path) == []
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from plre.evaluation.report import Report, evaluate
     from plre.lowrank.blocks import Rank
     from plre.model.lm import LanguageModel
+    from plre.model.prune import prune
     from plre.model.state import State
     from plre.progress import Progress
     from plre.text.vocabulary import Vocabulary
@@ -47,6 +48,7 @@ _LAZY = {
     "compare": "plre.comparison.compare",
     "evaluate": "plre.evaluation.report",
     "mix": "plre.ensemble.mixing",
+    "prune": "plre.model.prune",
     "train": "plre.training",
     "tune": "plre.tuning.tune",
 }
@@ -73,6 +75,7 @@ __all__ = [
     "evaluate",
     "load",
     "mix",
+    "prune",
     "train",
     "tune",
 ]

@@ -22,6 +22,8 @@ from plre.ensemble.workshop import Workshop
 from plre.errors import UsageError
 from plre.model.lm import LanguageModel
 from plre.model.mixture import Mixture
+from plre.model.prune import check_threshold
+from plre.model.prune import prune as prune_model
 from plre.model.scoring import score_ids, tally_scored
 from plre.progress import Progress
 from plre.scratch import scratch_within
@@ -53,6 +55,7 @@ def train(
     starts: int | None = None,
     discounts: Sequence[DiscountKind] | None = None,
     classes: int | Sequence[int] | None = None,
+    contexts: Sequence[str] | None = None,
     class_order: int | None = None,
     class_least: int | None = None,
     class_sweeps: int | None = None,
@@ -61,6 +64,7 @@ def train(
     memory: int | str | None = None,
     tmp: str | os.PathLike[str] | None = None,
     quantise: int | None = None,
+    prune: float | None = None,
     progress: Progress | None = None,
     counter: Counter = count_ngrams,
 ) -> LanguageModel:
@@ -75,8 +79,8 @@ def train(
                  "class" (n-grams of ``classes`` classes of words)
     preset       for plre: "best" (the default), "fast" or "paper" (``docs/presets.md``); the options below marked *
                  replace what a preset has, or without one say all there is
-    dev          held-out text on which ranks are chosen, weights and discounts fitted. Without it, "best" and "fast" hold
-                 out part of the text, and then train on all of it
+    dev          held-out text on which ranks are chosen, weights and discounts fitted. Without it, "best" and "fast"
+                 hold out part of the text, and then train on all of it
     min_count    words seen less often become ``<unk>``
     vocab        the words to know, as a file or a list, instead of ``min_count``
     markers      False: the text is one stream without sentence starts and ends
@@ -88,6 +92,9 @@ def train(
     uniform      False: no uniform share in the unigrams; unseen words get probability 0
     classes      * how many classes of words: a number for each clustering, whose n-grams are mixed into every order's
                  back-off. For method class one number; 500 if not said
+    contexts     * chains of contexts that mix words and classes, coarse to fine, each a model of its own beside the
+                 others: ``["2:1,w:1,2:2"]`` is the second clustering's class of the last word, that word, and the
+                 class of the one before it
     class_order  * the length of class n-grams
     class_least  * class n-grams (from order 3 on) that occur fewer times are left out
     class_sweeps * how often every word is offered another class
@@ -96,6 +103,7 @@ def train(
                  it, four fifths of the machine's memory
     tmp          the folder for temporary files
     quantise     bits of a probability in the model, 8 or 16 instead of 32; what it costs is noted
+    prune        a threshold such as 1e-8: n-grams that matter less are left out, see :func:`plre.prune`
     counter      how n-grams are counted
     """
     progress = progress or Progress()
@@ -104,9 +112,11 @@ def train(
         raise UsageError(f"threads must be at least 1, not {threads}")
     if quantise not in (None, 8, 16, 32):
         raise UsageError(f"a probability can be quantised to 8 or 16 bits, not {quantise}")
+    if prune is not None:
+        check_threshold(prune)
     recipe = make_recipe(
         order, method, preset, _parsed(rungs), seed, uniform, classes, starts=starts, discounts=discounts,
-        class_order=class_order, class_least=class_least, class_sweeps=class_sweeps,
+        contexts=contexts, class_order=class_order, class_least=class_least, class_sweeps=class_sweeps,
     )  # fmt: skip
     scratch = scratch_within(memory, tmp, 8 if recipe.rungs else 3)
     if recipe.fit == "dev" and dev is None:
@@ -133,7 +143,8 @@ def train(
     sample = held_out.ids if held_out else encoded.ids[:_SAMPLE] if quantise else None
     how: dict[str, Any] = {"threads": threads, "progress": progress, "scratch": scratch}
     if recipe.leads:
-        return _train_ensemble(encoded, held_out, recipe, about, counter, quantise or 32, how)
+        lead = _train_ensemble(encoded, held_out, recipe, about, counter, quantise or 32, how)
+        return lead if prune is None else prune_model(lead, threshold=prune, threads=threads, progress=progress)
     if recipe.classes:
         builder: Builder | ClassBuilder = ClassBuilder(encoded, recipe, counter=counter, **how)
     else:
@@ -145,7 +156,7 @@ def train(
     if held_out is not None and recipe.grids and isinstance(builder, Builder):
         recipe, trials = choose_fractions(builder, held_out, progress)
         about["trials"] = [trial.describe() for trial in trials]
-    lm = builder.build(about, recipe)
+    lm: LanguageModel = builder.build(about, recipe)
     if quantise and quantise < 32 and sample is not None:
         coarse = builder.build(about, recipe, bits=quantise)
         before, after = (tally_scored(order, score_ids(each, sample)).perplexity() for each in (lm, coarse))
@@ -154,8 +165,8 @@ def train(
             f"{quantise} bits a number: {coarse.memory.nbytes / lm.memory.nbytes:.0%} of the size, "
             f"perplexity of {where} {before:.3f} -> {after:.3f} ({after / before - 1:+.2%})"
         )
-        return coarse
-    return lm
+        lm = coarse
+    return lm if prune is None else prune_model(lm, threshold=prune, threads=threads, progress=progress)
 
 
 def _train_ensemble(

@@ -131,7 +131,8 @@ def test_train_within_memory_and_quantised(files: Path, tmp_path: Path, capsys: 
 
 def test_train_with_dev_and_rungs(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "m.plre")
-    assert run(["train", str(files / "train.txt"), "--dev", str(files / "test.txt"), "-o", out]) == 0
+    text, dev = str(files / "train.txt"), str(files / "test.txt")
+    assert run(["train", text, "--preset", "paper", "--dev", dev, "-o", out]) == 0
     assert capsys.readouterr().err.count("dev perplexity") == 9
     assert run(["train", str(files / "train.txt"), "-o", out, "--rung", "2:0.75:8", "--rung", "2:0.5:2", "-q"]) == 0
     assert plre.load(out).metadata["rungs"] == {"2": [[0.75, "8"], [0.5, "2"]]}

@@ -68,8 +68,8 @@ def test_quantised(text: list[str], other_text: list[str]) -> None:
 
 
 def test_classes_belong_to_one_method(text: list[str]) -> None:
-    with pytest.raises(plre.UsageError, match="belongs to method class"):
-        plre.train(text, classes=12)
+    with pytest.raises(plre.UsageError, match="belong to the methods class and plre"):
+        plre.train(text, method="mkn", classes=12)
     with pytest.raises(plre.UsageError, match="from 1 up"):
         plre.train(text, method="class", classes=0)
     with pytest.raises(plre.UsageError, match="from 1 up"):

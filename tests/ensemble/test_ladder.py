@@ -196,7 +196,6 @@ def test_bad_methods() -> None:
         ((3, "nope", None, None, 0), "no method 'nope'"),
         ((3, "plre", "nope", None, 0), "no preset 'nope'"),
         ((3, "mkn", "paper", None, 0), "no presets or rungs"),
-        ((3, "plre", "paper", {}, 0), "preset or rungs"),
         ((0, "mkn", None, None, 0), "between 1 and 64"),
     ]:
         with pytest.raises(UsageError, match=message):

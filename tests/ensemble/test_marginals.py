@@ -43,7 +43,7 @@ def test_exact_on_a_circular_text(order: int, rungs: list[str]) -> None:
 
 def test_error_on_text_with_sentences(text: list[str]) -> None:
     """Where the theorem does not apply (sentence starts, uniform base) the marginals are close, not equal."""
-    lm = plre.train(text, order=3, min_count=1)
+    lm = plre.train(text, order=3, min_count=1, preset="paper")
     total = np.zeros(len(lm.vocab))
     counts = np.zeros(len(lm.vocab))
     for line in text:
@@ -60,7 +60,7 @@ def test_error_on_text_with_sentences(text: list[str]) -> None:
 
 
 def test_probabilities_of_events_are_those_of_the_distribution(text: list[str]) -> None:
-    lm = plre.train(text, order=3, min_count=1)
+    lm = plre.train(text, order=3, min_count=1, preset="paper")
     ids = np.array([1, *(lm.vocab[w] for w in text[0].split()), 2], np.int32)
     scored = score_ids(lm, ids)
     for i in range(1, len(ids)):

@@ -94,7 +94,7 @@ def test_ranks_too_high_for_a_model_are_refused_before_the_work(
             notes.append(message)
 
     monkeypatch.setitem(recipe.PRESETS["paper"], "grids", {2: (0.002, 0.5)})
-    lm = plre.train(text, order=2, dev=other_text, progress=Notes())
+    lm = plre.train(text, order=2, preset="paper", dev=other_text, progress=Notes())
     assert [note.split(":")[1].split(";")[0] for note in notes][1] == " left out"
     assert len(lm.metadata["trials"]) == 1
 

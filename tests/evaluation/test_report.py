@@ -13,7 +13,7 @@ from plre.evaluation.words import WordLines
 
 @pytest.fixture(scope="module")
 def lm(text: list[str]) -> plre.LanguageModel:
-    return plre.train(text, order=3)
+    return plre.train(text, order=3, preset="paper")
 
 
 LINES = ["w1 w2 never", "w3", "", "w5 w1 <unk>"]

@@ -25,7 +25,14 @@ METHODS: dict[str, dict] = {
     "jm": {"method": "jm"},
     "class": {"method": "class", "classes": 20},
     "mixed": {},
-    "plre": {"method": "plre"},
+    "pruned bo-kn": {"of": "bo-kn"},
+    "pruned ladder": {"of": "ladder"},
+    "pruned mixed": {"of": "mixed"},
+    "paper": {"preset": "paper"},
+    "fast": {"preset": "fast"},
+    "best": {"preset": "best"},
+    "pruned best": {"of": "best"},
+    "mixed best": {},
     "ladder": {
         "method": "plre",
         "rungs": ["2:0.75:12", "2:0.5:5", "2:0.25:2", "3:0.5:3", "4:0.6:2", "4:0.3:1", "5:0.5:2"],
@@ -38,7 +45,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
 def train(method: str, order: int, text: list[str], **more: object) -> plre.LanguageModel:
     if method == "mixed":
         return plre.mix([train(each, order, text, **more) for each in ("mkn", "class")], weights=[0.7, 0.3])
+    if method == "mixed best":
+        return plre.mix([train(each, order, text, **more) for each in ("fast", "mkn", "best")], weights=[0.3, 0.1, 0.6])
     options = dict(METHODS[method])
+    if "of" in options:
+        return plre.prune(train(options["of"], order, text, **more), threshold=5e-5, threads=more.get("threads"))  # type: ignore[arg-type]
     if "rungs" in options:
         options["rungs"] = [r for r in options["rungs"] if int(r[0]) <= order]
     if method == "mkn-dev":
@@ -122,7 +133,7 @@ def test_beginning_and_end_are_optional(lm: plre.LanguageModel) -> None:
 
 def test_longer_contexts_are_cut(lm: plre.LanguageModel) -> None:
     long = ["w9", "w8", "w7", "w6", "w5", "w1", "w2", "w3", "w1"]
-    kept = long[-(lm.order - 1) :] if lm.order > 1 else []
+    kept = long[-(lm.reach - 1) :] if lm.reach > 1 else []
     np.testing.assert_array_equal(lm.distribution(long), lm.distribution(kept))
     np.testing.assert_array_equal(lm.distribution(" ".join(long)), lm.distribution(kept))
 
@@ -147,7 +158,7 @@ def test_states_are_values(lm: plre.LanguageModel) -> None:
     assert hash(a) == hash(b)
     assert copy.deepcopy(a) == a == copy.copy(a) == pickle.loads(pickle.dumps(a))
     assert len({a, b, lm.begin_state(), lm.null_state()}) <= 3
-    assert len(lm.context(a)) <= lm.order - 1
+    assert len(lm.context(a)) <= lm.reach - 1
 
 
 @pytest.mark.parametrize("method", list(METHODS))

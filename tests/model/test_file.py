@@ -18,7 +18,7 @@ from plre.model import file
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory, text: list[str]) -> Path:
     path = tmp_path_factory.mktemp("model") / "m.plre"
-    plre.train(text, order=3).save(path)
+    plre.train(text, order=3, preset="paper").save(path)
     return path
 
 

@@ -170,7 +170,7 @@ def test_concurrent_callers(lm: plre.LanguageModel, text: list[str]) -> None:
 
 
 def test_unseen_words_have_no_probability_without_the_uniform_share(text: list[str]) -> None:
-    lm = plre.train(text, min_count=1, uniform=False)
+    lm = plre.train(text, min_count=1, preset="paper", uniform=False)
     assert lm.prob("<unk>", ["w1"]) == 0.0
     assert lm.score("never") == -math.inf
     assert lm.distribution(["w1"]).sum() == pytest.approx(1, abs=1e-6)

@@ -15,6 +15,7 @@ from plre.cli.compare import compare
 from plre.cli.demo import demo
 from plre.cli.evaluate import evaluate, score
 from plre.cli.mix import mix
+from plre.cli.prune import prune
 from plre.cli.train import train
 from plre.cli.tune import tune
 from plre.errors import PlreError, UsageError
@@ -47,20 +48,8 @@ def cli() -> None:
 
 
 for command in (
-    demo,
-    train,
-    tune,
-    mix,
-    evaluate,
-    compare,
-    score,
-    next_words,
-    sample,
-    neighbours,
-    cluster,
-    info,
-    verify,
-):
+    demo, train, tune, mix, prune, evaluate, compare, score, next_words, sample, neighbours, cluster, info, verify
+):  # fmt: skip
     cli.add_command(command)
 
 

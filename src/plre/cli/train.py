@@ -34,8 +34,8 @@ from plre.errors import UsageError
 @click.option(
     "--dev",
     metavar="TEXT",
-    help="Held-out text on which ranks are chosen, weights and discounts fitted. Without it, best and fast hold out part "
-    "of TEXT, and then train on all of it.",
+    help="Held-out text on which ranks are chosen, weights and discounts fitted. Without it, best and fast hold out "
+    "part of TEXT, and then train on all of it.",
 )
 @click.option("--min-count", type=int, help="Words seen less often become <unk>.  [default: 2]")
 @click.option("--vocab", type=click.Path(), metavar="FILE", help="Words to know, instead of --min-count.")
@@ -44,8 +44,8 @@ from plre.errors import UsageError
     "rungs",
     multiple=True,
     metavar="ORDER:POWER:RANK",
-    help="A low rank layer between ORDER (* for all others) and the order below; may be repeated. POWER (0 to 1) says how "
-    "far counts are flattened; RANK is a number, a fraction of the vocabulary (or of the slice), or grows with its "
+    help="A low rank layer between ORDER (* for all others) and the order below; may be repeated. POWER (0 to 1) says "
+    "how far counts are flattened; RANK is a number, a fraction of the vocabulary (or of the slice), or grows with its "
     "non-zeros: sqrt/16, cbrt/2.",
 )
 @click.option("--starts", type=int, metavar="N", help="Average low rank layers over N random starts.")
@@ -59,6 +59,13 @@ from plre.errors import UsageError
     metavar="N,...",
     help="How many classes of words: a number for each clustering, for example 100,300,800. For method class, one.",
 )
+@click.option(
+    "--contexts",
+    multiple=True,
+    metavar="STEP,...",
+    help="A chain of contexts that mix classes and words, coarse to fine: 2:1,w:1,2:2 is the second clustering's class "
+    "of the last word, that word, and the class of the one before; may be repeated.",
+)
 @click.option("--class-order", type=int, metavar="N", help="Length of the longest class n-gram.")
 @click.option("--class-least", type=int, metavar="N", help="Leave out class n-grams that occur fewer times.")
 @click.option("--class-sweeps", type=int, metavar="N", help="How often every word is offered another class.")
@@ -69,6 +76,12 @@ from plre.errors import UsageError
     "--quantise",
     type=click.Choice(["8", "16"]),
     help="Bits of a probability in the model, instead of 32: a smaller file; the cost in perplexity is shown.",
+)
+@click.option(
+    "--prune",
+    type=float,
+    metavar="NATS",
+    help="Leave out n-grams that matter less than this, such as 1e-8, as plre prune --threshold does.",
 )
 @text_options
 @run_options
@@ -85,6 +98,7 @@ def train(
     starts: int | None,
     discounts: str | None,
     classes: str | None,
+    contexts: tuple[str, ...],
     class_order: int | None,
     class_least: int | None,
     class_sweeps: int | None,
@@ -93,6 +107,7 @@ def train(
     memory: str | None,
     tmp: str | None,
     quantise: str | None,
+    prune: float | None,
     errors: Any,
     skip_markers: bool,
     threads: int | None,
@@ -130,6 +145,7 @@ def train(
         starts=starts,
         discounts=kinds(discounts),
         classes=numbers(classes, method),
+        contexts=contexts or None,
         class_order=class_order,
         class_least=class_least,
         class_sweeps=class_sweeps,
@@ -138,6 +154,7 @@ def train(
         memory=memory,
         tmp=tmp,
         quantise=int(quantise) if quantise else None,
+        prune=prune,
         progress=progress,
     )
     with progress.stage("writing"):

@@ -6,19 +6,17 @@ So a search knows beforehand what a recipe costs: that of which it has the parts
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.ensemble.recipe import Recipe
+from plre.ensemble.recipe import Recipe, Tensors
 from plre.ensemble.workshop import Clustering, Workshop
 from plre.lowrank.blocks import Blocks, Rank
 from plre.text.vocabulary import BOS
-
-#: An event of held-out text is about as much work to fit weights to, for each model, as so many n-grams to assemble.
-_EVENT = 10
 
 
 @dataclass(frozen=True)
@@ -49,12 +47,23 @@ class Pantry:
             if rungs and not workshop.has_factors(recipe, n):
                 work = sum(self._ranked_work(recipe.order, n, rung.rank) for rung in rungs)
                 work *= recipe.stopping(n).steps * recipe.starts
-                key = (n, rungs, recipe.stopping(n), recipe.starts, recipe.discount, recipe.lowest, recipe.seed)
-                make = lambda n=n, rungs=rungs: workshop.words(recipe).factors(n, rungs)  # noqa: E731
-                found.append(Ingredient("factors", key, work, make))
-        for wanted in workshop.clusterings(recipe):
+                key = repr((n, replace(recipe, rungs={n: rungs}, tensors=Tensors())))
+                found.append(Ingredient("factors", key, work, partial(self._factorise, recipe, n)))
+        if not workshop.has_words(recipe):
+            key = repr(replace(recipe, tensors=Tensors()))
+            found.append(Ingredient("words", key, self.building(recipe), partial(workshop.words_say, recipe, self.dev)))
+        clusterings = workshop.clusterings(recipe)
+        for wanted in clusterings:
             found += self._missing_classes(recipe, wanted)
+        for chain in recipe.tensors.contexts:
+            if not workshop.has_tree(recipe, chain):
+                tree = tuple((clusterings[which - 1] if which else None, distance) for which, distance in chain)
+                work = float(len(workshop.text.ids)) * len(chain)
+                found.append(Ingredient("contexts", tree, work, partial(workshop.tree_part, recipe, chain)))
         return found
+
+    def _factorise(self, recipe: Recipe, n: int) -> None:
+        self.workshop.words(recipe).factors(n, recipe.rungs[n])
 
     def _missing_classes(self, recipe: Recipe, wanted: Clustering) -> list[Ingredient]:
         workshop = self.workshop
@@ -63,15 +72,16 @@ class Pantry:
             bigrams = len(workshop.counts(recipe.order)[2]) if recipe.order > 1 else len(workshop.text.ids)
             work = float(wanted.sweeps) * wanted.classes * bigrams
             key = (wanted.classes, wanted.seed, wanted.sweeps)
-            found.append(Ingredient("clustering", key, work, lambda: workshop.classes(wanted)))
+            found.append(Ingredient("clustering", key, work, partial(workshop.classes, wanted)))
         if not workshop.has_class_model(wanted):
             work = float(len(workshop.text.ids)) * wanted.order
-            found.append(Ingredient("class n-grams", wanted, work, lambda: workshop.class_part(wanted, self.dev)))
+            found.append(Ingredient("class n-grams", wanted, work, partial(workshop.class_part, wanted, self.dev)))
         return found
 
     def fitting(self, recipe: Recipe) -> float:
-        """The work of fitting weights, once everything is there."""
-        return self.building(recipe) + _EVENT * self._events * (recipe.order + len(recipe.tensors.classes))
+        """The work of fitting weights, once everything is there: events, for each model of them."""
+        members = len(recipe.tensors.classes) + len(recipe.tensors.contexts)
+        return float(self._events) * (recipe.order + members)
 
     def building(self, recipe: Recipe) -> float:
         """The work of putting the model together, once everything is there."""

@@ -56,12 +56,21 @@ class Tensors:
     least: int = 2
     #: How often the exchange algorithm offers every word a move.
     sweeps: int = 12
+    #: Chains of contexts that mix words and classes (``counts/tree.py``), from coarse to fine: which clustering (from 1
+    #: up; 0 is the word itself), and how many words back.
+    contexts: tuple[tuple[tuple[int, int], ...], ...] = ()
 
     def __post_init__(self) -> None:
         if any(not isinstance(size, int) or size < 1 for size in self.classes):
             raise UsageError("the numbers of classes must be whole numbers from 1 up")
         if self.order < 0 or self.least < 1 or self.sweeps < 1:
             raise UsageError("order, cut-off and sweeps of classes must be whole numbers from 1 up")
+        for chain in self.contexts:
+            if not chain or any(not 0 <= which <= len(self.classes) or distance < 1 for which, distance in chain):
+                raise UsageError(
+                    "a chain of contexts has for each step which clustering, from 1 up to how many there are (or the "
+                    "word, w), and how many words back, for example 2:1,w:1,2:2,1:3"
+                )
 
     def sizes(self, words: int) -> tuple[int, ...]:
         """The numbers of classes for a vocabulary of so many words."""
@@ -116,6 +125,8 @@ class Recipe:
             raise UsageError(f"method {self.method} needs uniform=True: words not seen would be impossible")
         if not isinstance(self.starts, int) or not 1 <= self.starts <= 64:
             raise UsageError(f"factorisations can be averaged over 1 to 64 random starts, not {self.starts}")
+        if self.leads and not self.uniform:
+            raise UsageError("uniform=False is for methods without classes, for example preset paper")
         if self.leads and (self.form == "backoff" or self.discount == "jm"):
             raise UsageError(f"classes are mixed into the back-off of plre, not of method {self.method}")
         for order, rungs in self.rungs.items():
@@ -130,7 +141,7 @@ class Recipe:
     @property
     def leads(self) -> bool:
         """Whether the model of words leads others, with weights fitted to held-out text."""
-        return bool(self.tensors.classes)
+        return bool(self.tensors.classes or self.tensors.contexts)
 
     def discount_of(self, order: int) -> DiscountKind:
         """The kind of discount of an order."""
@@ -198,7 +209,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "starts": 1,
         "bigram_stopping": Stopping(steps=40, tolerance=-1.0, fresh=6),
         "slice_stopping": Stopping(steps=20, tolerance=-1.0, fresh=6),
-        "tensors": Tensors((100, 300, 800)),
+        "tensors": Tensors((100, 300, 800), contexts=(((2, 1), (0, 1), (2, 2), (1, 3)),)),
     },
     "fast": {
         "discount": "mkn",
@@ -223,7 +234,7 @@ def make_recipe(
     options = {name: value for name, value in options.items() if value is not None}
     if method in BASELINES:
         if preset or rungs or options:
-            raise UsageError(f"method {method} has no presets, rungs or other options of method plre")
+            raise UsageError(f"method {method} has no presets or rungs; they belong to method plre")
         data = dict(BASELINES[method])
         if classes is not None:
             if method != "class":
@@ -239,14 +250,19 @@ def make_recipe(
     if preset not in (None, *PRESETS):
         raise UsageError(f"there is no preset {preset!r}; choose one of {', '.join(PRESETS)}")
     data = dict(PRESETS[preset]) if preset else {}
-    data["rungs"] = {n: own for n, own in _every_order(data.get("rungs", {}), order).items() if n <= order}
+    data["rungs"] = _every_order({n: own for n, own in data.get("rungs", {}).items() if n <= order}, order)
     data["grids"] = {n: grid for n, grid in data.get("grids", {}).items() if n <= order}
     if rungs is not None:
         data["rungs"], data["grids"] = _every_order(rungs, order), {}
-    tensors: dict[str, Any] = {
-        name.removeprefix("class_"): options.pop(name) for name in list(options) if name.startswith("class_")
-    }
+    tensors: dict[str, Any] = {}
+    if "contexts" in options:
+        tensors["contexts"] = tuple(parse_chain(chain) for chain in options.pop("contexts"))
+    elif classes is not None:
+        tensors["contexts"] = ()
+    tensors |= {name.removeprefix("class_"): options.pop(name) for name in list(options) if name.startswith("class_")}
     if classes is not None:
+        if not isinstance(classes, int | Sequence):
+            raise UsageError(f"classes must be a list of whole numbers, not {classes!r}")
         tensors["classes"] = (classes,) if isinstance(classes, int) else tuple(classes)
     data["tensors"] = replace(data.get("tensors", Tensors()), **tensors)
     if isinstance(discounts := options.pop("discounts", None), Sequence):
@@ -257,10 +273,22 @@ def make_recipe(
 def _every_order(rungs: dict[int, tuple[Rung, ...]], order: int) -> dict[int, tuple[Rung, ...]]:
     """The rungs of each order, those for order 0 standing for all that are not named."""
     found = {n: own for n, own in rungs.items() if n > 0}
-    for n in range(2, order + 1):
-        if n not in found and 0 in rungs:
-            found[n] = rungs[0]
+    if 0 in rungs and isinstance(order, int):
+        found = {**dict.fromkeys(range(2, order + 1), rungs[0]), **found}
     return dict(sorted(found.items()))
+
+
+def parse_chain(text: str) -> tuple[tuple[int, int], ...]:
+    """A chain of contexts as written: which clustering (or w, the word), and how many words back; coarse to fine.
+
+    >>> parse_chain("2:1,w:1,2:2")
+    ((2, 1), (0, 1), (2, 2))
+    """
+    try:
+        steps = [step.split(":") for step in text.split(",")]
+        return tuple((0 if which == "w" else int(which), int(distance)) for which, distance in steps)
+    except ValueError:
+        raise UsageError(f"a chain of contexts is written like 2:1,w:1,2:2,1:3, not {text!r}") from None
 
 
 def parse_rank(text: str) -> Rank:

@@ -7,7 +7,7 @@ seen. How much, by order and by how often the context was seen, is fitted to hel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from plre._jit import parallel
 from plre.clustering.exchange import check_memory, exchange
 from plre.counts.cut import cut
-from plre.counts.lookup import look_up
+from plre.counts.lookup import Events, look_up
 from plre.counts.ngrams import Counter, Counts
+from plre.counts.tree import Slot
 from plre.ensemble.build import Builder
 from plre.ensemble.classes import Classes, classes_of
+from plre.ensemble.contexts import build_tree
 from plre.ensemble.fit import fit_discounts
 from plre.ensemble.gating import HeldOut, Weights, fit_weights
 from plre.ensemble.recipe import BASELINES, Recipe, Tensors
@@ -29,6 +31,7 @@ from plre.model.mixture import Mixture, Part, assemble
 from plre.model.ngrams import NgramModel
 from plre.model.parts import MixtureLayout, PartLayout
 from plre.model.scoring import score_ids, score_orders
+from plre.model.tree import TreeModel
 from plre.progress import Progress
 from plre.scratch import Scratch
 from plre.smoothing.discounts import Discount, Steps
@@ -37,6 +40,9 @@ from plre.text.vocabulary import BOS
 
 #: Class n-grams of at least this order are left out where they are rare.
 _FIRST_CUT = 3
+
+#: Steps of a chain of contexts: which clustering (0: the word), and how many words back.
+Chain = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,7 @@ class Workshop:
         progress: Progress,
         scratch: Scratch,
         known: Fitted | None = None,
+        remember: bool = False,
     ) -> None:
         self.text = text
         self.vocab = text.vocab
@@ -86,6 +93,11 @@ class Workshop:
         self._class_builders: dict[Clustering, tuple[Classes, Builder]] = {}
         self._fitted: dict[Clustering, Sequence[Discount]] = {}
         self._class_models: dict[Clustering, NgramModel] = {}
+        self._trees: dict[str, TreeModel] = {}
+        #: If asked to remember: what models say of the held-out text, so that the next recipe only asks new ones.
+        self.remember = remember
+        self._words_said: dict[Hashable, tuple[Events, NDArray[np.float64]]] = {}
+        self._members_said: dict[Hashable, NDArray[np.float64]] = {}
 
     # --- words -------------------------------------------------------------------------------------------------------
 
@@ -146,6 +158,34 @@ class Workshop:
             self._class_builders[wanted] = classes, builder
         return self._class_builders[wanted]
 
+    def tree_part(self, recipe: Recipe, chain: Chain) -> Part:
+        """A hybrid-context model as a part of a mixture."""
+        wanted = self.clusterings(recipe)
+        key = self._tree_key(recipe, chain)
+        if key not in self._trees:
+            counts = np.asarray(self._bigrams()[1].raw[:])
+            used = sorted({which for which, _ in chain})
+            maps = [classes_of(self.vocab, self.classes(wanted[k - 1]), counts).symbols if k else None for k in used]
+            slots = [Slot(used.index(which), distance) for which, distance in chain]
+            with self.progress.stage("counting contexts"):
+                self._trees[key] = build_tree(
+                    np.asarray(self.text.ids[:]), len(self.vocab), maps, slots, cut=recipe.tensors.least,
+                    markers=self.text.markers, threads=self.threads,
+                )  # fmt: skip
+        return Part(self._trees[key], 1.0)
+
+    def _tree_key(self, recipe: Recipe, chain: Chain) -> str:
+        wanted = self.clusterings(recipe)
+        return repr([(wanted[which - 1] if which else None, distance) for which, distance in chain])
+
+    def _members_keys(self, recipe: Recipe) -> list[Hashable]:
+        return [*self.clusterings(recipe), *(self._tree_key(recipe, chain) for chain in recipe.tensors.contexts)]
+
+    def members(self, recipe: Recipe, dev: NDArray[np.int32] | None, bits: int = 32) -> list[Part]:
+        """The models that the words lead."""
+        made = [self.class_part(each, dev, bits) for each in self.clusterings(recipe)]
+        return made + [self.tree_part(recipe, chain) for chain in recipe.tensors.contexts]
+
     def class_part(self, wanted: Clustering, dev: NDArray[np.int32] | None, bits: int = 32) -> Part:
         """A class n-gram model as a part of a mixture."""
         classes, builder = self.class_builder(wanted, dev)
@@ -163,6 +203,10 @@ class Workshop:
         builder = self._builders.get(_words_key(recipe))
         return builder is not None and builder.has_factors(n, recipe.rungs[n])
 
+    def has_words(self, recipe: Recipe) -> bool:
+        """Whether it is known what the model of words says of the held-out text."""
+        return _words_key(recipe, rungs=True) in self._words_said
+
     def has_classes(self, wanted: Clustering) -> bool:
         """Whether the classes were found before."""
         return (wanted.classes, wanted.seed, wanted.sweeps) in self._classes
@@ -171,12 +215,21 @@ class Workshop:
         """Whether the n-gram model of the classes was made before."""
         return wanted in self._class_models
 
+    def has_tree(self, recipe: Recipe, chain: Chain) -> bool:
+        """Whether the contexts were counted before."""
+        return self._tree_key(recipe, chain) in self._trees
+
     def keep(self, recipes: Sequence[Recipe]) -> None:
         """Forget what is large and in none of these recipes. Classes are small and stay: they take longest to find."""
-        wanted = {each for recipe in recipes for each in self.clusterings(recipe)}
-        for each in (set(self._class_builders) | set(self._class_models)) - wanted:
-            for known in (self._class_builders, self._class_models, self._fitted):
-                known.pop(each, None)  # type: ignore[attr-defined]
+        members = {key for recipe in recipes for key in self._members_keys(recipe)}
+        stores: tuple[dict[Any, Any], ...] = (
+            self._class_builders, self._class_models, self._fitted, self._trees, self._members_said,
+        )  # fmt: skip
+        for store in stores:
+            for key in set(store) - members:
+                del store[key]
+        words = {_words_key(recipe, rungs=True) for recipe in recipes}
+        self._words_said = {key: said for key, said in self._words_said.items() if key in words}
         factors: dict[str, set[Any]] = {}
         for recipe in recipes:
             factors.setdefault(_words_key(recipe), set()).update(recipe.rungs.items())
@@ -186,9 +239,9 @@ class Workshop:
 
     def size(self, recipe: Recipe) -> int:
         """Bytes of the recipe's model, from all that it is made of (which is made if it was not)."""
-        parts = [self.class_part(each, None) for each in self.clusterings(recipe)]
-        words = PartLayout(self.words(recipe).layout(recipe, leading=True), 1.0, False, len(parts))
-        others = [PartLayout(part.model.layout, 1.0, True) for part in parts]
+        members = self.members(recipe, None)
+        words = PartLayout(self.words(recipe).layout(recipe, leading=True), 1.0, False, len(members))
+        others = [PartLayout(part.model.layout, 1.0, part.symbols is not None) for part in members]
         whole = MixtureLayout(len(self.vocab), len(self.vocab.slots), len(self.vocab.arena), (words, *others))
         return data_size(whole.shapes())
 
@@ -196,22 +249,40 @@ class Workshop:
 
     def held_out(self, recipe: Recipe, dev: NDArray[np.int32]) -> HeldOut:
         """Everything about a held-out text that fitting weights needs."""
+        members = list(zip(self._members_keys(recipe), self.members(recipe, dev), strict=True))
+        events, orders = self.words_say(recipe, dev)
+        with self.progress.stage("looking up held-out text"):
+            others = parallel(lambda member: self._member_says(*member, dev), members, self.threads)
+        steps = [each for each in self.words(recipe).discounts if isinstance(each, Steps)]
+        return HeldOut.of(events, orders, steps, others)
+
+    def words_say(self, recipe: Recipe, dev: NDArray[np.int32]) -> tuple[Events, NDArray[np.float64]]:
+        """What was counted of the held-out text, and the probability of each event of it by order."""
+        key = _words_key(recipe, rungs=True)
+        if key in self._words_said:
+            return self._words_said[key]
         builder = self.words(recipe)
-        parts = [self.class_part(each, dev) for each in self.clusterings(recipe)]
         model = builder.build(recipe=recipe)
         with self.progress.stage("looking up held-out text"):
             events = look_up(builder.counts, dev, adjusted=recipe.continuation, threads=self.threads)
-            predicted = dev != BOS
+            said = events, score_orders(model, dev)[:, dev != BOS]
+        if self.remember:
+            self._words_said[key] = said
+        return said
 
-            def score(part: Part) -> NDArray[np.float64]:
-                assert part.symbols is not None
-                assert part.shares is not None
-                return (score_ids(part.model, part.symbols[dev]).probs * part.shares[dev])[predicted]
-
-            others = parallel(score, parts, self.threads)
-            orders = score_orders(model, dev)[:, predicted]
-        steps = [each for each in builder.discounts if isinstance(each, Steps)]
-        return HeldOut.of(events, orders, steps, others)
+    def _member_says(self, key: Hashable, part: Part, dev: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The probability of each event of the held-out text under a model that the words lead."""
+        if key in self._members_said:
+            return self._members_said[key]
+        if isinstance(part.model, TreeModel):
+            probs = part.model.score_ids(dev)[dev != BOS]
+        else:
+            assert part.symbols is not None
+            assert part.shares is not None
+            probs = (score_ids(part.model, part.symbols[dev]).probs * part.shares[dev])[dev != BOS]
+        if self.remember:
+            self._members_said[key] = probs
+        return probs
 
     def fit(self, recipe: Recipe, dev: NDArray[np.int32]) -> Fitted:
         """Fit everything that is fitted to held-out text."""
@@ -230,7 +301,7 @@ class Workshop:
         """The same for a text too short to hold anything out."""
         wanted = self.clusterings(recipe)
         return Fitted(
-            Weights.unknown(recipe.order, len(wanted)),
+            Weights.unknown(recipe.order, len(wanted) + len(recipe.tensors.contexts)),
             {each: self.class_builder(each, None)[1].discounts for each in wanted},
         )
 
@@ -239,13 +310,14 @@ class Workshop:
         about = {**recipe.describe(), **metadata, "bits": bits}
         words = self.words(recipe).build(metadata, recipe, bits=bits, leaks=fitted.weights.leaks)
         made = [Part(words, 1.0, gates=fitted.weights.gates)]
-        made += [self.class_part(each, None, bits) for each in self.clusterings(recipe)]
+        made += self.members(recipe, None, bits)
         about["classes"] = [each.classes for each in self.clusterings(recipe)]
         if fitted.perplexity is not None:
             about["dev_perplexity"] = fitted.perplexity
         return assemble(self.vocab, made, about)
 
 
-def _words_key(recipe: Recipe) -> str:
-    """What a builder of word models depends on."""
-    return repr(replace(recipe, rungs={}, grids={}, tensors=Tensors(), preset=None))
+def _words_key(recipe: Recipe, rungs: bool = False) -> str:
+    """What a builder of word models depends on; with ``rungs``, what one of its models does."""
+    kept = recipe.rungs if rungs else {}
+    return repr(replace(recipe, rungs=kept, grids={}, tensors=Tensors(), preset=None))

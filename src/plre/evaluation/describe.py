@@ -6,6 +6,8 @@ from plre.evaluation.report import signature
 from plre.model.lm import LanguageModel
 from plre.model.mixture import Mixture, Part, parts_of
 from plre.model.ngrams import NgramModel
+from plre.model.tree import TreeModel
+from plre.text.vocabulary import SPECIAL
 
 
 def describe_model(lm: LanguageModel) -> str:
@@ -25,10 +27,12 @@ def describe_model(lm: LanguageModel) -> str:
         lines.append(f"  trained on  {about['tokens']:,} tokens, {sentences}")
     if about.get("bits", 32) < 32:
         lines.append(f"  quantised   {about['bits']} bits a probability")
+    if "pruned" in about:
+        lines.append(f"  pruned      threshold {about['pruned']['threshold']:.3g}")
     for number, part in enumerate(parts_of(lm), 1):
         if isinstance(lm, Mixture):
             lines.append(_describe_part(number, part))
-        lines += _describe_tables(part.model)
+        lines += _describe_tables(part.model) if isinstance(part.model, NgramModel) else _describe_tree(part.model)
     sizes = about["bytes"]
     shown = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in sizes.items())
     lines.append(f"  size        {sum(sizes.values()) / 1e6:.1f} MB: {shown}")
@@ -49,7 +53,24 @@ def _describe_part(number: int, part: Part) -> str:
     """Its weight and what its n-grams are made of."""
     about = part.model.metadata
     kind = f"n-grams of {part.classes:,} classes" if part.classes else "n-grams of words"
+    if isinstance(part.model, TreeModel):
+        kind = "contexts of words and classes"
+    if part.gates is not None:
+        kind += f", which lead the next {part.members}"
     return f"  part {number:<6} {about['method']}, order {part.model.order}, weight {part.weight:.3f}, {kind}"
+
+
+def _describe_tree(model: TreeModel) -> list[str]:
+    """A line for each level."""
+    lines = ["  contexts       number  words in them"]
+    known = set()
+    for (symbols, distance), nodes, events in zip(
+        model.metadata["slots"], model.info()["nodes"], model.info()["events"], strict=True
+    ):
+        known.add(f"{'word' if symbols == model.layout.words else f'one of {symbols - len(SPECIAL):,} classes'}"
+                  f" {distance} back")  # fmt: skip
+        lines.append(f"  {nodes:>19,}  {events:>13,}  {', '.join(sorted(known))}")
+    return lines
 
 
 def _describe_tables(lm: NgramModel) -> list[str]:

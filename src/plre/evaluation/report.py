@@ -142,6 +142,7 @@ def signature(lm: LanguageModel) -> str:
         ),
         "uniform": "no" if about.get("uniform") is False else "",
         "seed": about.get("seed", ""),
+        "pruned": f"{about['pruned']['threshold']:.4g}" if "pruned" in about else "",
         "model": about["digest"],
     }
     return "|".join(f"{key}:{value}" for key, value in parts.items() if value != "")

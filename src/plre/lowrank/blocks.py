@@ -58,7 +58,7 @@ class Rank:
     """How high the rank of a block is: a fixed number, a fraction of the block's smaller side as the authors had it, or
     a root of the number of its non-zeros (2: square root, 3: cube root), divided by something.
 
-    >>> Rank(fraction=0.01)(np.array([0, 50, 1000]), np.array([0, 90, 9000])).tolist()
+    >>> Rank(fraction=0.01)(np.array([0, 50, 1000])).tolist()
     [0, 1, 10]
     >>> Rank(root=3, divisor=2.0)(np.array([3, 50]), np.array([4, 1000])).tolist()
     [1, 5]
@@ -71,10 +71,10 @@ class Rank:
     #: With a fraction or a root: no more than this, however large the block.
     limit: int | None = None
 
-    def __call__(self, smaller_side: NDArray[np.int64], entries: NDArray[np.int64]) -> NDArray[np.int32]:
+    def __call__(self, smaller_side: NDArray[np.int64], entries: NDArray[np.int64] | None = None) -> NDArray[np.int32]:
         """The rank of each block: at least 1, at most the smaller side (0 for an empty block)."""
         wanted: Any = self.fixed
-        if self.root:
+        if self.root and entries is not None:
             wanted = np.trunc(entries ** (1 / self.root) / self.divisor + 1e-9)
         elif not self.fixed:
             wanted = np.trunc(self.fraction * smaller_side)

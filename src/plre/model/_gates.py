@@ -8,6 +8,7 @@ from numba import types
 from plre._jit import direct, kernel
 from plre._memory import as_bits, bytes_at, prefetch
 from plre.model._bytes import decode, entry, field
+from plre.model._finding import shorter
 from plre.model._probabilities import float_mask
 from plre.model.layout import (
     BACKOFF_BASE,
@@ -68,7 +69,11 @@ def open_gate(address, size, state, root):
     n = entry(mem, 1, ORDER) - 1
     while n > 0 and state < entry(mem, n, FIRST):
         n -= 1
-    if n == 0:
-        return np.int64(0), root
-    rest = rest_of(mem, n, state - entry(mem, n, FIRST))
-    return n * GATE_BUCKETS + gate_bucket(rest), rest
+    h = state - entry(mem, n, FIRST) if n > 0 else np.int64(0)
+    while n > 0:
+        rest = rest_of(mem, n, h)
+        if rest > 0:
+            return n * GATE_BUCKETS + gate_bucket(rest), rest
+        h = shorter(mem, n, h) if n > 1 else h
+        n -= 1
+    return np.int64(0), root

@@ -17,6 +17,7 @@ from plre.model._bytes import entry
 from plre.model._finding import find_grams
 from plre.model._gates import longest_context, open_gates
 from plre.model._probabilities import combine, spread_ngrams
+from plre.model._tree import REACH, score_tree, spread_tree
 from plre.model.layout import (
     BYTES,
     FIRST_PART,
@@ -33,6 +34,7 @@ from plre.model.layout import (
     VOCABULARY,
     WEIGHT,
 )
+from plre.text._kernels import EOS
 
 
 @kernel
@@ -46,6 +48,13 @@ def part_of(mem, k):
     """A part: a whole model of n-grams."""
     start = part_entry(mem, k, START)
     return mem[start : start + part_entry(mem, k, BYTES)]
+
+
+@kernel
+def rows_of(part):
+    """How many rows of ``grams`` a part has: its orders, or the words before a position that a tree looks at."""
+    order = entry(part, 1, ORDER)
+    return order if order > 0 else entry(part, 1, REACH) + 1
 
 
 @kernel
@@ -84,6 +93,24 @@ def gates_of(mem, k):
 
 
 @kernel
+def score_contexts(part, ids, words, first, last, probs, matched):
+    """The same by a tree of contexts; ``words[j]`` has what stands j + 1 words before a position, if that is known."""
+    reach = entry(part, 1, REACH)
+    known = np.empty(reach + last, np.int32)
+    own = np.empty(reach + last, np.float64)
+    for j in range(reach):
+        before = words[j, 0] if first > 0 else -1
+        known[reach - 1 - j] = before if before >= 0 else EOS  # which says that nothing is known
+    known[reach:] = ids[:last]
+    score_tree(part, known, reach + first, reach + last, own)
+    for i in range(first, last):
+        probs[i] = own[reach + i]
+        matched[i] = 1
+    for j in range(reach):
+        words[j, last - 1] = known[reach + last - 2 - j]
+
+
+@kernel
 def score_block(mem, ids, grams, work, first, last, probs, matched):
     """The probability of positions ``first`` to ``last``, and the longest n-gram found there.
 
@@ -106,10 +133,13 @@ def score_block(mem, ids, grams, work, first, last, probs, matched):
     row = 0
     for k in range(entry(mem, 1, PARTS)):
         part = part_of(mem, k)
-        found = grams[row : row + entry(part, 1, ORDER)]
+        found = grams[row : row + rows_of(part)]
         translate(mem, k, ids, symbols)
-        find_grams(part, symbols, found, work, first, last)
-        combine(part, symbols, found, work, first, last, len(found), own, own_matched)
+        if entry(part, 1, ORDER) > 0:
+            find_grams(part, symbols, found, work, first, last)
+            combine(part, symbols, found, work, first, last, len(found), own, own_matched)
+        else:
+            score_contexts(part, symbols, found, first, last, own, own_matched)
         weight, shares = shares_of(mem, k)
         if len(shares) > 0:
             for i in range(first, last):
@@ -159,7 +189,13 @@ def spread(mem, ids, probs):
         part = part_of(mem, k)
         own = np.empty(entry(part, 1, VOCABULARY), np.float64)
         translate(mem, k, ids, symbols)
-        spread_ngrams(part, symbols, own)
+        if entry(part, 1, ORDER) > 0:
+            spread_ngrams(part, symbols, own)
+        else:
+            after = np.empty(len(ids) + 1, np.int32)
+            after[0] = EOS
+            after[1:] = symbols
+            spread_tree(part, after, own)
         translate(mem, k, words, own_symbol)
         weight, shares = shares_of(mem, k)
         if led > 0:
@@ -185,5 +221,7 @@ def begin(mem, ids, grams, w):
     if entry(mem, 1, ORDER) == 0:
         row = 0
         for k in range(entry(mem, 1, PARTS)):
-            grams[row, 0] = w
-            row += entry(part_of(mem, k), 1, ORDER)
+            part = part_of(mem, k)
+            if entry(part, 1, ORDER) > 0:
+                grams[row, 0] = w
+            row += rows_of(part)

@@ -219,7 +219,8 @@ def advance(address, size, state, w):
     """log10 P(w | state) and the state after w; a state is an n-gram's number among those of all orders, 0 is none.
 
     The longest n-gram that continues the state is looked for from the top down. The new state is the longest one ending
-    in w after which anything was seen: a longer one would say no more. A number that is no state is a ValueError.
+    in w that has anything to say, if only by its weight: a longer one would say no more. A number that is no state is a
+    ValueError.
     """
     mem = bytes_at(address, size)
     order = entry(mem, 1, ORDER)
@@ -269,7 +270,7 @@ def advance(address, size, state, w):
             gram = w
         elif n > 1:
             gram = find(mem, n, shorter(mem, n, longest), w)
-    while n > 0 and child_start(mem, n, gram) == child_start(mem, n, gram + 1):
+    while n > 0 and child_start(mem, n, gram) == child_start(mem, n, gram + 1) and backoff_of(mem, n, gram) == 1.0:
         gram = shorter(mem, n, gram) if n > 1 else gram
         n -= 1
     return logprob, (entry(mem, n, FIRST) + gram if n > 0 else np.int64(0))

@@ -155,6 +155,11 @@ class Layout:
         return len(self.sizes)
 
     @property
+    def words(self) -> int:
+        """The vocabulary."""
+        return self.sizes[0]
+
+    @property
     def word_bits(self) -> int:
         """Bits of a word's id."""
         return max(1, (self.sizes[0] - 1).bit_length())
@@ -179,10 +184,7 @@ class Layout:
 
     def lines(self, n: int) -> int:
         """Lines of the index of order n; 0 if it has none."""
-        if n == 1 or self.size < 4:
-            return 0
-        wanted = int(self.sizes[n - 1] / (_FULL * LINE)) + 1
-        return 1 << (wanted - 1).bit_length() if wanted <= SEGMENT else -(-wanted // SEGMENT) * SEGMENT
+        return 0 if n == 1 or self.size < 4 else index_lines(self.sizes[n - 1])
 
     def shapes(self) -> Shapes:
         """All tensors, their types and sizes, in the order in which a file has them: wider types first."""
@@ -291,6 +293,12 @@ class Layout:
             },
             tables[0][REST] >= 0,
         )
+
+
+def index_lines(entries: int) -> int:
+    """Lines of an index with room for so many entries."""
+    wanted = int(entries / (_FULL * LINE)) + 1
+    return 1 << (wanted - 1).bit_length() if wanted <= SEGMENT else -(-wanted // SEGMENT) * SEGMENT
 
 
 def whole_lines(entries: int) -> int:

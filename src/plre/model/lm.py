@@ -293,9 +293,14 @@ class LanguageModel(ABC):
             history.append(words[-1])
         return " ".join(words)
 
+    @property
+    def reach(self) -> int:
+        """The longest n-gram that has a say; in a mixture others than words may have longer ones than ``order``."""
+        return self.order
+
     def _context(self, context: str | Sequence[str]) -> NDArray[np.int32]:
         """Ids of as much of the context as the model can use."""
-        words = _split(context)[-(self.order - 1) :] if self.order > 1 else []
+        words = _split(context)[-(self.reach - 1) :] if self.reach > 1 else []
         return np.array([self.vocab[word] for word in words], np.int32)
 
     @cached_property

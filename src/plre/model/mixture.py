@@ -25,6 +25,7 @@ from plre.model.lm import LanguageModel, digest
 from plre.model.ngrams import NgramModel
 from plre.model.parts import MixtureLayout, PartLayout
 from plre.model.state import State
+from plre.model.tree import TreeModel
 from plre.text.vocabulary import SPECIAL, UNK, Vocabulary
 
 
@@ -35,20 +36,28 @@ class Part:
     One with ``gates`` leads as many of the parts after it as those say; they all have its weight.
     """
 
-    model: NgramModel
+    model: NgramModel | TreeModel
     weight: float
     symbols: NDArray[np.int32] | None = None
     shares: NDArray[np.float32] | None = None
     gates: Gates | None = None
 
     @property
+    def members(self) -> int:
+        """How many of the parts after it this one leads; -1 if it has no gates."""
+        return self.gates.members if self.gates else -1
+
+    @property
     def classes(self) -> int:
         """How many classes its n-grams are of; 0 if they are of words."""
-        return len(self.model.vocab) - len(SPECIAL) if self.model.metadata["method"] == "class" else 0
+        if isinstance(self.model, TreeModel) or self.model.metadata["method"] != "class":
+            return 0
+        return len(self.model.vocab) - len(SPECIAL)
 
     def open_gate(self, state: int) -> list[float]:
         """The weights of this part and of those it leads, after what a state of it stands for."""
         assert self.gates is not None
+        assert isinstance(self.model, NgramModel)
         row, rest = self.model.open_gate(state, self.gates.root)
         keep, *others = self.gates.table[row].tolist()
         left = self.weight * (1 - keep * (1 - rest))
@@ -65,13 +74,16 @@ class Mixture(LanguageModel):
             for about in metadata["parts"]:
                 layout.check_metadata(about)
             orders = [about["order"] for about in metadata["parts"]]
-            if max(orders, default=0) != metadata["order"]:
-                raise ValueError(f"order is {metadata['order']}")
             if any(about["markers"] != metadata["markers"] for about in metadata["parts"]):
                 raise ValueError(f"markers is {metadata['markers']}")
         except (ValueError, KeyError, TypeError) as error:
             layout.refuse(name, error)
-        parts.check(name, tensors, orders)
+        parts.check(name, tensors, orders, metadata["order"])
+
+    @property
+    def reach(self) -> int:
+        """The longest n-gram of any part."""
+        return max(part.model.order for part in self.parts)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -81,7 +93,8 @@ class Mixture(LanguageModel):
         made = []
         for k, (part, about) in enumerate(zip(found.parts, self.metadata["parts"], strict=True), 1):
             start, size = directory[layout.FIRST_PART + (k - 1) * layout.PART_WIDTH :][: layout.BYTES + 1]
-            model = NgramModel(about, parts.part_tensors(self.tensors, k), self.memory[start : start + size])
+            kind = NgramModel if isinstance(part.layout, layout.Layout) else TreeModel
+            model = kind(about, parts.part_tensors(self.tensors, k), self.memory[start : start + size])
             symbols, shares = self.tensors.get(f"part{k}.symbols"), self.tensors.get(f"part{k}.shares")
             gates = Gates.of(self.tensors[f"part{k}.gates"], model.order) if part.gates else None
             made.append(Part(model, part.weight, symbols, shares, gates))
@@ -115,7 +128,8 @@ class Mixture(LanguageModel):
 
     def context(self, state: State) -> list[str]:
         """What a state stands for, oldest first: the longest memory of any part, in its words or classes."""
-        return max((part.model.context(own) for part, own in self._states(state)), key=len)
+        known = self._states(state)
+        return max((part.model.context(own) for part, own in known if isinstance(part.model, NgramModel)), key=len)
 
     def _states(self, state: State) -> Iterator[tuple[Part, int]]:
         """Each part and its state."""
@@ -128,7 +142,7 @@ class Mixture(LanguageModel):
     def neighbours(self, word: str, k: int = 10) -> list[tuple[str, float]]:
         """Words used like ``word``, as the first part with a low rank bigram of words sees it."""
         for part in self.parts:
-            if not part.classes and "order2.rank" in part.model.tensors:
+            if isinstance(part.model, NgramModel) and not part.classes and "order2.rank" in part.model.tensors:
                 return part.model.neighbours(word, k)
         raise UsageError("neighbours are found by a low rank bigram, which no part of this model has")
 
@@ -144,12 +158,13 @@ class Mixture(LanguageModel):
         for name, tensor in self.tensors.items():
             section = name.partition(".")[0]
             taken[section] = taken.get(section, 0) + tensor.nbytes
-        orders = [part.model.layout.sizes for part in self.parts]
+        orders = [part.model.layout.sizes for part in self.parts if isinstance(part.model, NgramModel)]
+        longest = max(map(len, orders))
         return {
             **self.metadata,
             "path": self.path,
             "vocabulary": len(self.vocab),
-            "ngrams": [sum(sizes[n] for sizes in orders if n < len(sizes)) for n in range(self.order)],
+            "ngrams": [sum(sizes[n] for sizes in orders if n < len(sizes)) for n in range(longest)],
             "parts": [{**part.model.info(), "weight": part.weight} for part in self.parts],
             "bytes": {section: taken[section] for section in sorted(taken)},
         }
@@ -157,10 +172,7 @@ class Mixture(LanguageModel):
 
 def assemble(vocab: Vocabulary, made: Sequence[Part], metadata: Mapping[str, Any]) -> Mixture:
     """A mixture over these words of these parts, whose bytes are copied into one piece of memory."""
-    layouts = tuple(
-        PartLayout(part.model.layout, part.weight, part.symbols is not None, part.gates.members if part.gates else -1)
-        for part in made
-    )
+    layouts = tuple(PartLayout(part.model.layout, part.weight, part.symbols is not None, part.members) for part in made)
     where = MixtureLayout(len(vocab), len(vocab.slots), len(vocab.arena), layouts)
     shapes = where.shapes()
     data = np.zeros(file.data_size(shapes), np.uint8)
@@ -179,8 +191,8 @@ def assemble(vocab: Vocabulary, made: Sequence[Part], metadata: Mapping[str, Any
             tensors[f"part{k}.{name}"][:] = tensor
     about = {
         "format": layout.FORMAT,
-        "order": max(part.model.order for part in made),
-        "markers": made[0].model.markers,
+        "order": where.order,
+        "markers": made[0].model.metadata["markers"],
         **metadata,
         "parts": [dict(part.model.metadata) for part in made],
         "digest": digest(data),

@@ -11,17 +11,20 @@ part{k}.directory, ...    the tensors of part k (from 1 up), whose places count 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plre.errors import ModelFileError
-from plre.model import layout
+from plre.model import layout, tree
 from plre.model.file import Shapes, Tensors, data_size
 from plre.model.layout import FIRST_PART, GATE_BUCKETS, PART_WIDTH, Layout, padded_letters, starts_of, whole_lines
+from plre.model.tree import TreeLayout
 
 _I4 = np.dtype("<i4")
 _F4 = np.dtype("<f4")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class PartLayout:
     A part that leads others has gates; ``members`` is -1 for one that does not.
     """
 
-    layout: Layout
+    layout: Layout | TreeLayout
     weight: float
     mapped: bool
     members: int = -1
@@ -50,6 +53,12 @@ class MixtureLayout:
     slots: int
     letters: int
     parts: tuple[PartLayout, ...]
+
+    @property
+    def order(self) -> int:
+        """The order of the mixture: the longest n-gram of any part that is not led by another."""
+        members = [part.members for part in self.parts]
+        return max(alone([part.layout.order for part in self.parts], members))
 
     def shapes(self) -> Shapes:
         """All tensors, their types and sizes, in the order in which a file has them."""
@@ -102,30 +111,39 @@ class MixtureLayout:
         entries = directory[FIRST_PART:][: int(directory[layout.PARTS]) * PART_WIDTH].reshape(-1, PART_WIDTH)
         weights = [float(entry[layout.WEIGHT].view(np.float64)) for entry in entries]
         members = [int(entry[layout.MEMBERS]) for entry in entries]
-        if not all(0 <= weight <= 1 for weight in weights) or abs(sum(own_weights(weights, members)) - 1) > 1e-6:
+        if not all(0 <= weight <= 1 for weight in weights) or abs(sum(alone(weights, members)) - 1) > 1e-6:
             raise ValueError("the weights make no sense")
         parts = tuple(
-            PartLayout(Layout.from_directory(tensors[f"part{k}.directory"]), weight, f"part{k}.symbols" in tensors, led)
+            PartLayout(_layout_of(part_tensors(tensors, k)), weight, f"part{k}.symbols" in tensors, led)
             for k, (weight, led) in enumerate(zip(weights, members, strict=True), 1)
         )
         words = int(directory[layout.VOCABULARY])
         return cls(words, int(directory[layout.SLOT_COUNT]), int(directory[layout.LETTER_COUNT]), parts)
 
 
-def own_weights(weights: list[float], members: list[int]) -> list[float]:
-    """The weights without those of parts that others lead: they sum to one. Refuses leaders of parts there are not.
+def _layout_of(tensors: Tensors) -> Layout | TreeLayout:
+    return TreeLayout.of(tensors) if is_tree(tensors) else Layout.from_directory(tensors["directory"])
 
-    >>> own_weights([0.75, 0.75, 0.25], [1, -1, -1])
+
+def is_tree(tensors: Tensors) -> bool:
+    """Whether a part is a tree of contexts rather than a model of n-grams."""
+    return int(tensors["directory"][layout.ORDER]) == 0
+
+
+def alone(values: list[T], members: list[int]) -> list[T]:
+    """What parts have that no other leads. Refuses members that make no sense.
+
+    >>> alone([0.75, 0.75, 0.25], [1, -1, -1])
     [0.75, 0.25]
     """
     found = []
     k = 0
-    while k < len(weights):
-        found.append(weights[k])
+    while k < len(values):
+        found.append(values[k])
         led = max(members[k], 0)
         if members[k] < -1 or members[k] == 0 or any(below != -1 for below in members[k + 1 : k + 1 + led]):
             raise ValueError("the members of a part make no sense")
-        if k + led >= len(weights):
+        if k + led >= len(values):
             raise ValueError("a part leads others that are not there")
         k += 1 + led
     return found
@@ -138,20 +156,28 @@ def part_tensors(tensors: Tensors, k: int) -> Tensors:
     return {name[len(start) :]: t for name, t in tensors.items() if name.startswith(start) and name not in own}
 
 
-def check(path: str, tensors: Tensors, orders: list[int]) -> None:
-    """Refuse a mixture whose tensors do not fit together, or those of any of its parts, which have these orders."""
+def check(path: str, tensors: Tensors, orders: list[int], order: int) -> None:
+    """Refuse a mixture of this order whose tensors do not fit together, or those of a part, which have ``orders``."""
     layout.the_directory(path, tensors)
-    for k, order in enumerate(orders, 1):
-        layout.check(path, part_tensors(tensors, k), order)
+    for k, own in enumerate(orders, 1):
+        part_of = part_tensors(tensors, k)
+        layout.the_directory(path, part_of)
+        if is_tree(part_of):
+            tree.check(path, part_of)
+        else:
+            layout.check(path, part_of, own)
     try:
         found = MixtureLayout.of(tensors)
         layout.compare(path, tensors, found, found.words)
         if len(found.parts) != len(orders):
             layout.refuse(path, f"it has {len(found.parts)} parts instead of {len(orders)}")
+        if found.order != order:
+            layout.refuse(path, f"order is {order}")
         for k, part in enumerate(found.parts, 1):
-            if not part.mapped and part.layout.sizes[0] != found.words:
+            if not part.mapped and part.layout.words != found.words:
                 layout.refuse(path, f"part {k} has another vocabulary")
-            if part.members > 0 and part.layout.order > 1 and not part.layout.rest:
+            leads = isinstance(part.layout, Layout) and (part.layout.rest or part.layout.order == 1)
+            if part.members > 0 and not leads:
                 layout.refuse(path, f"part {k} leads others but does not say what it leaves to them")
     except ModelFileError:
         raise

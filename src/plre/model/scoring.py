@@ -122,7 +122,7 @@ def score_words(
             for block, ids in overlapped(encode, raw_blocks(source, stream=not lm.markers), threads):
                 yield np.concatenate([context, ids]), len(context)
                 if not lm.markers:
-                    context = np.concatenate([context, ids])[max(0, len(context) + len(ids) - lm.order + 1) :]
+                    context = np.concatenate([context, ids])[max(0, len(context) + len(ids) - lm.reach + 1) :]
                 advance(block.read)
 
         for _, scored in overlapped(lambda piece: score_ids(lm, *piece), pieces(), threads):

@@ -8,7 +8,15 @@ from plre.tuning.journal import Made, Trial
 from plre.tuning.space import KINDS, Proposal
 
 #: Seconds for a unit of work of each kind before any was done, on two slow cores.
-_SECONDS = {"clustering": 3e-9, "factors": 6e-9, "class n-grams": 3e-7, "fitting": 3e-7, "building": 1e-6}
+_SECONDS = {
+    "clustering": 3e-9,
+    "factors": 6e-9,
+    "class n-grams": 3e-7,
+    "contexts": 5e-7,
+    "words": 1e-6,
+    "fitting": 1e-6,
+    "building": 3e-6,
+}
 #: So many of the newest measurements count. Machines are faster or slower from one minute to the next, and a kernel
 #: that is compiled on its first call says nothing of the next ones: so the middle one is taken, or the faster of two.
 _NEWEST = 3

@@ -111,7 +111,7 @@ class Search:
         left = self.budget.left
         for name in PRESETS:
             settings = Settings.of_preset(name, self.limits.order, self.limits.words)
-            if settings not in tried and (not tried or self._needs(settings) <= left):
+            if settings not in tried and (not tried or self._needs(self._recipe(settings)) <= left):
                 return Proposal("preset", f"preset {name}", settings, trusted=True), ""
         best = self.journal.best
         if best is None:
@@ -119,7 +119,7 @@ class Search:
         proposals = [each for each in neighbours(best.settings, self.limits) if each.settings not in tried]
         if not proposals:
             return None, "nothing is left to try"
-        affordable = [each for each in proposals if self._needs(each.settings) <= left]
+        affordable = [each for each in proposals if self._needs(self._recipe(each.settings)) <= left]
         if not affordable:
             return None, "the budget is spent"
         return max(affordable, key=self._promise), ""
@@ -129,9 +129,8 @@ class Search:
         gain = gain_of(proposal, self.journal.trials)
         return gain / max(self._estimate(self._recipe(proposal.settings)), 1e-9)
 
-    def _needs(self, settings: Settings) -> float:
+    def _needs(self, recipe: Recipe) -> float:
         """Seconds that there must be for a trial and, after it, to build the best model."""
-        recipe = self._recipe(settings)
         needed = dict.fromkeys(self.pantry.missing(recipe))
         if self.journal.best is not None:
             needed |= dict.fromkeys(self.pantry.missing(self._recipe(self.journal.best.settings)))
@@ -158,7 +157,11 @@ class Search:
         trial = Trial(number, proposal.kind, proposal.change, proposal.settings, "done", 0.0)
         recipe = self._recipe(proposal.settings)
         try:
-            if best is not None and not proposal.trusted and self._worth_rehearsing(recipe):
+            if (
+                best is not None
+                and not proposal.trusted
+                and self._worth_rehearsing(recipe, self._recipe(best.settings))
+            ):
                 ours, theirs = self._rehearse(proposal.settings), self._rehearse(best.settings)
                 trial = replace(trial, rehearsed=(ours, theirs))
                 if ours > theirs:
@@ -176,17 +179,22 @@ class Search:
         self._made = []
         return trial
 
-    def _worth_rehearsing(self, recipe: Recipe) -> bool:
-        """Whether a rehearsal is quick beside the trial, and shows what is new. That of the best recipe so far does not
-        count: it serves many trials."""
-        short = rehearsal(recipe)
-        best = self.journal.best
-        if best is None or short == rehearsal(self._recipe(best.settings)):
+    def _worth_rehearsing(self, recipe: Recipe, best: Recipe) -> bool:
+        """Whether a rehearsal shows what is new, is quick beside the trial, and leaves time for it.
+
+        That of the best recipe so far may take longer, since it serves many trials.
+        """
+        short, known = rehearsal(recipe), rehearsal(best)
+        if short == known:
             return False
-        shared = set(self.pantry.missing(rehearsal(self._recipe(best.settings))))
+        shared = dict.fromkeys(self.pantry.missing(known))
         own = [each for each in self.pantry.missing(short) if each not in shared]
-        work = [*_work(own), ("fitting", self.pantry.fitting(short))]
-        return seconds_for(work, self._all_made()) < _WORTH_REHEARSING * self._estimate(recipe)
+        fitting = ("fitting", self.pantry.fitting(short))
+        seconds = seconds_for([*_work(own), fitting], self._all_made())
+        if seconds > _WORTH_REHEARSING * self._estimate(recipe):
+            return False
+        both = seconds_for([*_work([*own, *shared]), fitting, fitting], self._all_made())
+        return _MARGIN * both + self._needs(recipe) <= self.budget.left
 
     def _rehearse(self, settings: Settings) -> float:
         """The perplexity of the quick version."""

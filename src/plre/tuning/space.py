@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from plre.ensemble.recipe import PRESETS, Recipe, Rung, Tensors, make_recipe, parse_rank, parse_rungs
+from plre.ensemble.recipe import PRESETS, Recipe, Rung, Tensors, make_recipe, parse_chain, parse_rank, parse_rungs
 from plre.lowrank.blocks import Rank
 from plre.lowrank.factorise import Stopping
 
@@ -20,6 +20,7 @@ CLASS_ORDERS = (3, 4, 5, 6, 7)
 CUT_OFFS = (1, 2, 3, 5)
 SWEEPS = (6, 12, 24, 48)
 STARTS = (1, 2, 4)
+CHAINS = ("2:1,w:1,2:2,1:3", "1:1,w:1,1:2", "3:1,w:1,3:2,2:3", "2:1,w:1,2:2,w:2,1:3")
 DISCOUNTS = (("mkn", "kn", "mkn"), ("mkn",), ("kn",))
 #: Ranks of the slices of orders 3 and up; a bigram's are doubled and halved.
 SLICE_RANKS = ("1", "cbrt/4", "cbrt/2", "cbrt/1", "cbrt/0.5")
@@ -47,6 +48,7 @@ class Settings:
     class_order: int
     class_least: int
     class_sweeps: int
+    contexts: tuple[str, ...]
 
     @classmethod
     def of_preset(cls, preset: str, order: int, words: int) -> Settings:
@@ -62,6 +64,7 @@ class Settings:
             tensors.class_order(order),
             tensors.least,
             tensors.sweeps,
+            tuple(",".join(f"{which or 'w'}:{distance}" for which, distance in chain) for chain in tensors.contexts),
         )
 
     @classmethod
@@ -102,6 +105,7 @@ class Settings:
             "--class-order", str(self.class_order),
             "--class-least", str(self.class_least),
             "--class-sweeps", str(self.class_sweeps),
+            *(word for chain in self.contexts for word in ("--contexts", chain)),
         ]  # fmt: skip
 
 
@@ -120,7 +124,9 @@ def rehearsal(recipe: Recipe) -> Recipe:
     return replace(
         recipe,
         starts=1,
-        tensors=replace(recipe.tensors, order=min(3, recipe.tensors.order or 3), sweeps=min(3, recipe.tensors.sweeps)),
+        tensors=replace(
+            recipe.tensors, order=min(3, recipe.tensors.order or 3), sweeps=min(3, recipe.tensors.sweeps), contexts=()
+        ),
         bigram_stopping=Stopping(steps=8, tolerance=-1.0, fresh=3),
         slice_stopping=Stopping(steps=6, tolerance=-1.0, fresh=2),
     )
@@ -188,8 +194,28 @@ def _one_more_clustering(settings: Settings, limits: Limits) -> Iterator[Step]:
 
 
 def _one_less_clustering(settings: Settings, limits: Limits) -> Iterator[Step]:
-    if len(settings.classes) > 1:
-        yield f"without the {settings.classes[-1]} classes", replace(settings, classes=settings.classes[:-1])
+    """The last one, unless contexts need it."""
+    left = settings.classes[:-1]
+    if left and all(_clusterings_of(chain) <= len(left) for chain in settings.contexts):
+        yield f"without the {settings.classes[-1]} classes", replace(settings, classes=left)
+
+
+def _clusterings_of(chain: str) -> int:
+    """How many clusterings there must be for a chain of contexts.
+
+    >>> _clusterings_of("2:1,w:1,2:2,1:3")
+    2
+    """
+    return max(which for which, _ in parse_chain(chain))
+
+
+def _contexts(settings: Settings, limits: Limits) -> Iterator[Step]:
+    for chain in CHAINS:
+        if chain in settings.contexts:
+            left = tuple(each for each in settings.contexts if each != chain)
+            yield f"without contexts {chain}", replace(settings, contexts=left)
+        elif _clusterings_of(chain) <= len(settings.classes):
+            yield f"contexts {chain}", replace(settings, contexts=(*settings.contexts, chain))
 
 
 def _other_sizes(settings: Settings, limits: Limits) -> Iterator[Step]:
@@ -294,6 +320,7 @@ KINDS = (
     Kind("one more clustering", 0.010, _one_more_clustering),
     Kind("class sizes", 0.003, _other_sizes),
     Kind("one clustering less", 0.0002, _one_less_clustering),
+    Kind("contexts", 0.005, _contexts),
     Kind("class order", 0.003, _number("class_order", CLASS_ORDERS, "class n-grams of order {}")),
     Kind("class cut-off", 0.003, _number("class_least", CUT_OFFS, "class n-grams from {} occurrences up")),
     Kind("class sweeps", 0.003, _number("class_sweeps", SWEEPS, "{} sweeps")),

@@ -121,7 +121,7 @@ def tune(
     }
     if known.before:
         progress.note(f"{known.before} trials were made before, in {known.seconds:.0f} s; going on from there")
-    workshop = Workshop(encoded, counter=count_ngrams, scratch=scratch, **how)
+    workshop = Workshop(encoded, counter=count_ngrams, scratch=scratch, remember=True, **how)
     workshop.counts(order)
     pantry = Pantry(workshop, np.asarray(held_out.ids[:]))
     search = Search(pantry, known, limit, Limits(order, len(encoded.vocab)), seed, watcher or Watcher())

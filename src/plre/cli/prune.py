@@ -1,0 +1,51 @@
+"""``plre prune``."""
+
+from __future__ import annotations
+
+import click
+
+from plre.cli.options import model_argument, run_options
+
+
+@click.command(short_help="Make a model smaller by leaving out n-grams that hardly matter.")
+@model_argument
+@click.option("-o", "--output", type=click.Path(), required=True, help="Where the smaller model goes; may be MODEL.")
+@click.option("--size", metavar="SIZE", help="What the file may take, such as 50M.")
+@click.option(
+    "--threshold",
+    type=float,
+    metavar="NATS",
+    help="Instead of a size: n-grams go whose loss changes the relative entropy by at most this, such as 1e-8.",
+)
+@run_options
+def prune(model: str, output: str, size: str | None, threshold: float | None, threads: int | None, quiet: bool) -> None:
+    """Leave out the n-grams of MODEL that change its predictions least (relative entropy pruning).
+
+    The result is a model like any other, and still sums to one. A threshold is nearly the relative change of perplexity
+    that a single n-gram may cause: 1e-8 costs little, 1e-6 a lot.
+
+    \b
+    plre prune model.plre --size 50M -o small.plre
+    plre prune model.plre --threshold 1e-8 -o small.plre
+    """
+    from plre.cli.console import make_progress, say
+    from plre.model.file import check_target
+    from plre.model.lm import LanguageModel
+    from plre.model.prune import prune as run
+
+    check_target(output)
+    progress = make_progress(quiet)
+    lm = LanguageModel.load(model)
+    before = lm.info()
+    small = run(lm, size=size, threshold=threshold, threads=threads, progress=progress)
+    with progress.stage("writing"):
+        small.save(output)
+    if not quiet:
+        after = small.info()
+        ngrams = " + ".join(
+            f"{left:,} of {all_:,}" for left, all_ in zip(after["ngrams"], before["ngrams"], strict=True)
+        )
+        say(
+            f"{output}: threshold {small.metadata['pruned']['threshold']:.3g}, {ngrams} n-grams, "
+            f"{lm.memory.nbytes / 1e6:.1f} -> {small.memory.nbytes / 1e6:.1f} MB"
+        )
