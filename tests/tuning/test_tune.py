@@ -22,16 +22,17 @@ from tests.conftest import zipf_text
 
 
 class Clock:
-    """A second passes with every look at it; more at the looks that are named."""
+    """A little time passes with every look at it; more at the looks that are named."""
 
-    def __init__(self, jumps: dict[int, float] | None = None) -> None:
+    def __init__(self, jumps: dict[int, float] | None = None, tick: float = 0.01) -> None:
         self.looks = 0
         self.now = 0.0
         self.jumps = jumps or {}
+        self.tick = tick
 
     def __call__(self) -> float:
         self.looks += 1
-        self.now += self.jumps.get(self.looks, 0.01)
+        self.now += self.jumps.get(self.looks, self.tick)
         return self.now
 
 
@@ -134,7 +135,7 @@ def test_an_interruption_within_a_trial(
 
 
 def test_the_budget_is_kept(texts: tuple[list[str], list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
+    clock = Clock(tick=1e-6)
 
     def timed(self: Search, kind: str, work: float, make: Callable[[], Any]) -> Any:
         """Work takes twice as long as a newcomer thinks."""

@@ -131,6 +131,7 @@ def tune(
     except KeyboardInterrupt:
         ended, interrupted = "interrupted", True
         if known.best is None:
+            progress.note("interrupted before the first trial was over; the same call begins again")
             raise
         progress.note("interrupted; building the best model so far")
     if known.best is None:
