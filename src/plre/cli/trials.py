@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from plre.cli.console import PlainProgress, make_progress, say
+from plre.cli.watch import stage_bars
 from plre.comparison import numbers
 from plre.progress import Advance, Progress
 from plre.tuning.journal import Trial
@@ -93,14 +94,5 @@ def watching(quiet: bool, seconds: float) -> Iterator[tuple[Watcher, Progress]]:
     elif not sys.stderr.isatty():
         yield PlainTrials(), QuietStages()
     else:
-        from rich import progress as rich
-        from rich.console import Console
-
-        columns = (
-            rich.TextColumn("{task.description}", markup=False),
-            rich.BarColumn(bar_width=20),
-            rich.TimeElapsedColumn(),
-            rich.TextColumn("{task.fields[stage]}", markup=False),
-        )
-        with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        with stage_bars() as bars:
             yield BarTrials(bars, seconds), BarStages(bars)

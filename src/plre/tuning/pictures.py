@@ -13,6 +13,8 @@ from plre.tuning.space import Settings
 _BEST, _ALL, _OTHER = 0, 2, 3
 #: Stands for every order above 2.
 _SLICES = 0
+#: What is so much worse than the best would only press the others together.
+_NEAR = 1.05
 
 
 def pictures(trials: Sequence[Trial]) -> list[Chart]:
@@ -66,17 +68,22 @@ def _against(
 ) -> Chart | None:
     """Trials as points; the best one is marked. Nothing if all have the same value."""
     best = best_of(trials)
+    if best is None or best.perplexity is None:
+        return None
+    done = [trial for trial in trials if trial.perplexity is not None]
+    near = [trial for trial in done if (trial.perplexity or 0.0) <= _NEAR * best.perplexity]
     lines = []
     for style, (name, value) in enumerate(values.items(), _ALL):
-        found = [(x, t.perplexity) for t in trials if t.perplexity is not None and (x := value(t)) is not None]
+        found = [(x, trial.perplexity or 0.0) for trial in near if (x := value(trial)) is not None]
         if found:
             lines.append(Line(name, tuple(found), style, joined=False))
-            if best is not None and best.perplexity is not None and (x := value(best)) is not None:
+            if (x := value(best)) is not None:
                 named = "best" if len(values) == 1 else f"best, {name}"
                 lines.append(Line(named, ((x, best.perplexity),), _BEST, strong=True))
     if len({x for line in lines for x, _ in line.points}) < 2:
         return None
-    return _chart(what, unit, lines)
+    left_out = len(done) - len(near)
+    return _chart(what, f"{unit} ({left_out} far worse not shown)" if left_out else unit, lines)
 
 
 def _chart(what: str, unit: str, lines: list[Line]) -> Chart:

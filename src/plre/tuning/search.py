@@ -26,7 +26,7 @@ PRESETS = ("fast", "best")
 #: Estimates are taken so much higher where the budget is at stake.
 _MARGIN = 1.25
 #: A trial is rehearsed if that takes less than this share of its time.
-_WORTH_REHEARSING = 1 / 3
+_WORTH_REHEARSING = 1 / 2
 #: The parts of so many of the best recipes are kept in memory, and those of the best one's rehearsal.
 _KEPT = 2
 
