@@ -80,7 +80,7 @@ def _against(
             if (x := value(best)) is not None:
                 named = "best" if len(values) == 1 else f"best, {name}"
                 lines.append(Line(named, ((x, best.perplexity),), _BEST, strong=True))
-    if len({x for line in lines for x, _ in line.points}) < 2:
+    if all(len({x for x, _ in line.points}) < 2 for line in lines):
         return None
     left_out = len(done) - len(near)
     return _chart(what, f"{unit} ({left_out} far worse not shown)" if left_out else unit, lines)
