@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,12 @@ from xml.etree import ElementTree
 import pytest
 
 import plre
+from plre.counts.local import count_ngrams
 from plre.ensemble.workshop import Workshop
 from plre.errors import TooLargeError, UsageError
+from plre.progress import Progress
+from plre.scratch import Scratch
+from plre.text.encode import encode_text
 from plre.tuning import search as searching
 from plre.tuning.expectation import seconds_for
 from plre.tuning.journal import Trial
@@ -207,7 +212,38 @@ def test_what_is_worse_in_rehearsal_is_dropped(
         worse = trial.rehearsed[0] > trial.rehearsed[1]
         assert trial.outcome == ("dropped" if worse else "done")
         assert (trial.perplexity is None) == worse
-        assert ("rehearsal" in trial.reason) == worse
+        assert ("worse" in trial.reason) == worse
+
+
+def test_one_clustering_is_changed_before_all_are(texts: tuple[list[str], list[str]]) -> None:
+    result = tune(texts, trials=45)
+    everywhere = {"class order", "class cut-off", "class sweeps"}
+    looked_at = [trial for trial in result.trials if trial.kind in everywhere]
+    assert looked_at
+    for trial in looked_at:
+        lowest = min(each.perplexity or 1e9 for each in result.trials[: trial.number - 1])
+        assert trial.rehearsed is not None
+        assert trial.rehearsed[1] == lowest
+        if trial.outcome == "dropped":
+            assert sum(kind == "class n-grams" for kind, _, _ in trial.made) <= 1
+
+
+def test_a_taste_of_its_own_clusterings_is_the_recipe(texts: tuple[list[str], list[str]]) -> None:
+    encoded, dev = encode_text(texts[0]), encode_text(texts[1], vocab=encode_text(texts[0]).vocab)
+    how: dict[str, Any] = {"threads": 1, "progress": Progress(), "scratch": Scratch()}
+    workshop = Workshop(encoded, counter=count_ngrams, remember=True, **how)
+    recipe = Settings.of_preset("best", 3, len(encoded.vocab)).recipe(3, 0)
+    fitted = workshop.fit(recipe, dev.ids)
+    own = workshop.clusterings(recipe)
+    assert workshop.taste(recipe, own, dev.ids) == fitted.perplexity
+    other = [replace(own[0], order=3), *own[1:]]
+    assert abs(workshop.taste(recipe, other, dev.ids) - (fitted.perplexity or 0)) > 1e-5
+    workshop.keep([recipe])
+    assert workshop.has_class_model(own[0])
+    assert not workshop.has_class_model(other[0])
+    workshop.keep([])
+    assert not workshop.has_class_model(own[0])
+    assert workshop.fit(recipe, dev.ids).perplexity == fitted.perplexity
 
 
 def test_what_cannot_be_made_does_not_stop_the_search(

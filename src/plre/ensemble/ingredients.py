@@ -54,7 +54,7 @@ class Pantry:
             found.append(Ingredient("words", key, self.building(recipe), partial(workshop.words_say, recipe, self.dev)))
         clusterings = workshop.clusterings(recipe)
         for wanted in clusterings:
-            found += self._missing_classes(recipe, wanted)
+            found += self.missing_classes(recipe, wanted)
         for chain in recipe.tensors.contexts:
             if not workshop.has_tree(recipe, chain):
                 tree = tuple((clusterings[which - 1] if which else None, distance) for which, distance in chain)
@@ -65,7 +65,8 @@ class Pantry:
     def _factorise(self, recipe: Recipe, n: int) -> None:
         self.workshop.words(recipe).factors(n, recipe.rungs[n])
 
-    def _missing_classes(self, recipe: Recipe, wanted: Clustering) -> list[Ingredient]:
+    def missing_classes(self, recipe: Recipe, wanted: Clustering) -> list[Ingredient]:
+        """What has to be made for one clustering and its n-grams."""
         workshop = self.workshop
         found = []
         if not workshop.has_classes(wanted):

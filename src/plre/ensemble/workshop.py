@@ -247,14 +247,24 @@ class Workshop:
 
     # --- together ----------------------------------------------------------------------------------------------------
 
-    def held_out(self, recipe: Recipe, dev: NDArray[np.int32]) -> HeldOut:
-        """Everything about a held-out text that fitting weights needs."""
-        members = list(zip(self._members_keys(recipe), self.members(recipe, dev), strict=True))
+    def held_out(self, recipe: Recipe, dev: NDArray[np.int32], others: Sequence[Clustering] | None = None) -> HeldOut:
+        """Everything about a held-out text that fitting weights needs; with ``others``, as if the class n-grams were of
+        these clusterings and not of the recipe's own."""
+        keys, members = self._members_keys(recipe), self.members(recipe, dev)
+        if others is not None:
+            keys[: len(others)] = others
+            members[: len(others)] = [self.class_part(each, dev) for each in others]
         events, orders = self.words_say(recipe, dev)
         with self.progress.stage("looking up held-out text"):
-            others = parallel(lambda member: self._member_says(*member, dev), members, self.threads)
+            said = parallel(
+                lambda member: self._member_says(*member, dev), list(zip(keys, members, strict=True)), self.threads
+            )
         steps = [each for each in self.words(recipe).discounts if isinstance(each, Steps)]
-        return HeldOut.of(events, orders, steps, others)
+        return HeldOut.of(events, orders, steps, said)
+
+    def taste(self, recipe: Recipe, others: Sequence[Clustering], dev: NDArray[np.int32]) -> float:
+        """The perplexity of a held-out text if the class n-grams were of these clusterings and not the recipe's own."""
+        return fit_weights(self.held_out(recipe, dev, others), threads=self.threads)[1]
 
     def words_say(self, recipe: Recipe, dev: NDArray[np.int32]) -> tuple[Events, NDArray[np.float64]]:
         """What was counted of the held-out text, and the probability of each event of it by order."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from plre.ensemble.ingredients import Ingredient, Pantry
 from plre.ensemble.recipe import Recipe
-from plre.ensemble.workshop import Fitted
+from plre.ensemble.workshop import Clustering, Fitted
 from plre.errors import TooLargeError
 from plre.model.mixture import Mixture
 from plre.tuning.expectation import gain_of, seconds_for
@@ -27,6 +27,8 @@ PRESETS = ("fast", "best")
 _MARGIN = 1.25
 #: A trial is rehearsed if that takes less than this share of its time.
 _WORTH_REHEARSING = 1 / 2
+#: Where so many clusterings change at once, one of them is looked at first.
+_SEVERAL = 3
 #: The parts of so many of the best recipes are kept in memory, and those of the best one's rehearsal.
 _KEPT = 2
 
@@ -157,15 +159,11 @@ class Search:
         trial = Trial(number, proposal.kind, proposal.change, proposal.settings, "done", 0.0)
         recipe = self._recipe(proposal.settings)
         try:
-            if (
-                best is not None
-                and not proposal.trusted
-                and self._worth_rehearsing(recipe, self._recipe(best.settings))
-            ):
-                ours, theirs = self._rehearse(proposal.settings), self._rehearse(best.settings)
+            if best is not None and not proposal.trusted and (judged := self._judge(proposal.settings, best)):
+                ours, theirs, how = judged
                 trial = replace(trial, rehearsed=(ours, theirs))
                 if ours > theirs:
-                    trial = replace(trial, outcome="dropped", reason=f"{ours / theirs - 1:.2%} worse in rehearsal")
+                    trial = replace(trial, outcome="dropped", reason=f"{(ours / theirs - 1) * 100:.2f} % worse {how}")
             if trial.outcome == "done":
                 fitted = self._fit(recipe, within_budget=best is not None)
                 trial = replace(trial, perplexity=fitted.perplexity, bytes=self.workshop.size(recipe))
@@ -178,6 +176,35 @@ class Search:
         trial = replace(trial, seconds=self.budget.clock() - start, made=tuple(self._made))
         self._made = []
         return trial
+
+    def _judge(self, settings: Settings, best: Trial) -> tuple[float, float, str] | None:
+        """An early look at a recipe: a perplexity, that of the best one under the same conditions, and which these are;
+        None where there is no way to look that is worth its time."""
+        recipe, known = self._recipe(settings), self._recipe(best.settings)
+        if (mixed := self._one_changed(recipe, known)) is not None:
+            new = [part for wanted in mixed for part in self.pantry.missing_classes(recipe, wanted)]
+            for each in dict.fromkeys([*self.pantry.missing(known), *new]):
+                self._timed(each.kind, each.work, each.make)
+            work = self.pantry.fitting(recipe)
+            ours = self._timed("fitting", work, lambda: self.workshop.taste(known, mixed, self.pantry.dev))
+            return ours, best.perplexity or 0.0, "with one clustering changed"
+        if self._worth_rehearsing(recipe, known):
+            return self._rehearse(settings), self._rehearse(best.settings), "in rehearsal"
+        return None
+
+    def _one_changed(self, recipe: Recipe, best: Recipe) -> list[Clustering] | None:
+        """Where all clusterings change and nothing else: those of the best recipe, with only one of them changed, the
+        one with the most weight (if that is known; some may have next to none)."""
+        ours, theirs = self.workshop.clusterings(recipe), self.workshop.clusterings(best)
+        contexts = recipe.tensors.contexts == best.tensors.contexts
+        if not contexts or replace(recipe, tensors=best.tensors) != best or len(ours) != len(theirs):
+            return None
+        changed = [k for k, pair in enumerate(zip(ours, theirs, strict=True)) if pair[0] != pair[1]]
+        if len(changed) < _SEVERAL:
+            return None
+        weights = self._fitted[1].weights.table[:, 1:].mean(axis=0) if self._fitted else [0.0] * len(ours)
+        heaviest = max(changed, key=lambda k: float(weights[k]))
+        return [ours[k] if k == heaviest else old for k, old in enumerate(theirs)]
 
     def _worth_rehearsing(self, recipe: Recipe, best: Recipe) -> bool:
         """Whether a rehearsal shows what is new, is quick beside the trial, and leaves time for it.
