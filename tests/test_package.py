@@ -23,6 +23,7 @@ import plre.smoothing.discounts
 import plre.smoothing.jelinek_mercer
 import plre.text.vocabulary
 import plre.tuning.result
+import plre.tuning.settings
 import plre.tuning.space
 import plre.tuning.tune
 
@@ -95,6 +96,7 @@ def test_import_and_help_do_not_load_numpy() -> None:
         plre.lowrank.blocks,
         plre.ensemble.ladder,
         plre.ensemble.recipe,
+        plre.tuning.settings,
         plre.tuning.space,
         plre.tuning.result,
         plre.tuning.tune,

@@ -7,7 +7,8 @@ import pytest
 from plre.errors import UsageError
 from plre.tuning.expectation import gain_of, seconds_for
 from plre.tuning.journal import Journal, Trial, best_of
-from plre.tuning.space import Proposal, Settings
+from plre.tuning.settings import Settings
+from plre.tuning.space import Proposal
 
 SETTINGS = Settings.of_preset("best", 3, 1000)
 

@@ -5,7 +5,8 @@ from xml.etree import ElementTree
 from plre.comparison.chart import draw
 from plre.tuning.journal import Trial
 from plre.tuning.pictures import pictures
-from plre.tuning.space import Limits, Proposal, Settings, neighbours
+from plre.tuning.settings import Settings
+from plre.tuning.space import Limits, Proposal, neighbours
 
 START = Settings.of_preset("best", 3, 30000)
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plre.ensemble.recipe import make_recipe
-from plre.tuning.space import KINDS, Limits, Settings, neighbours, rehearsal
+from plre.tuning.settings import Settings, rehearsal
+from plre.tuning.space import KINDS, Limits, neighbours
 
 WALKS = st.lists(st.integers(0, 1000), max_size=12)
 

@@ -21,7 +21,8 @@ from plre.tuning import search as searching
 from plre.tuning.expectation import seconds_for
 from plre.tuning.journal import Trial
 from plre.tuning.search import Search, Watcher
-from plre.tuning.space import Proposal, Settings
+from plre.tuning.settings import Settings
+from plre.tuning.space import Proposal
 from plre.tuning.tune import parse_budget
 from tests.conftest import zipf_text
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from plre.errors import UsageError
-from plre.tuning.space import Settings
+from plre.tuning.settings import Settings
 
 Outcome = Literal["done", "dropped", "failed"]
 #: Kind of work, how much of it, and the seconds it took.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from plre.comparison import numbers
 from plre.comparison.chart import Chart, Line, Point, even_ticks
 from plre.tuning.journal import Trial, best_of
-from plre.tuning.space import Settings
+from plre.tuning.settings import Settings
 
 #: Colours and markers: the best, all trials, and a second kind of trials.
 _BEST, _ALL, _OTHER = 0, 2, 3

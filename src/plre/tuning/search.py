@@ -19,7 +19,8 @@ from plre.errors import TooLargeError
 from plre.model.mixture import Mixture
 from plre.tuning.expectation import gain_of, seconds_for
 from plre.tuning.journal import Journal, Made, Trial
-from plre.tuning.space import Limits, Proposal, Settings, neighbours, rehearsal
+from plre.tuning.settings import Settings, rehearsal
+from plre.tuning.space import Limits, Proposal, neighbours
 
 #: Where every search begins: what is quick, so that there soon is something, then what is known to be good.
 PRESETS = ("fast", "best")

@@ -139,7 +139,8 @@ def tune(
     model = _from_before(output, known.best, known.key) if len(known.trials) == known.before else None
     if model is None:
         model = search.finish(known.best, {**about, "tuned": _describe(known, known.best)})
-    wording = () if fixed is not None else ("--min-count", str(min_count))
+    wording = ("--vocab", "FILE") if fixed is not None else ("--min-count", str(min_count))
+    wording += () if markers else ("--no-markers",)
     facts = {**identity, **about}
     return TuneResult(tuple(known.trials), model, order, seed, wording, ended, interrupted, facts)
 
