@@ -80,7 +80,7 @@ class TuneResult:
                 [
                     Cell(str(trial.number)),
                     Cell(trial.change),
-                    Cell(f"{told}: {trial.reason}" if trial.reason else told),
+                    Cell(told),
                     Cell(numbers.perplexity(found), better),
                     Cell(fine_percent(gain)),
                     Cell(numbers.seconds(trial.seconds)),
@@ -89,7 +89,8 @@ class TuneResult:
             )
         headings = ["trial", "change to the best before it", "outcome", "dev perplexity", "gain", "time", "size"]
         title = TITLE if not steps else f"{TITLE}: those of {len(self.trials)} that were better than all before them"
-        return Table("trials", title, headings, rows, 3, [OPTIMISTIC])
+        reasons = "; ".join(f"trial {trial.number}: {trial.reason}" for trial in self.trials if trial.reason)
+        return Table("trials", title, headings, rows, 3, [*([f"Dropped: {reasons}."] if reasons else []), OPTIMISTIC])
 
     def as_text(self) -> str:
         """The table in plain letters."""

@@ -115,7 +115,8 @@ def _contexts(settings: Settings, limits: Limits) -> Iterator[Step]:
             left = tuple(each for each in settings.contexts if each != chain)
             yield f"without contexts {chain}", replace(settings, contexts=left)
         elif _clusterings_of(chain) <= len(settings.classes):
-            yield f"contexts {chain}", replace(settings, contexts=(*settings.contexts, chain))
+            known = {*settings.contexts, chain}  # always in the same order: another one would be the same model
+            yield f"contexts {chain}", replace(settings, contexts=tuple(each for each in CHAINS if each in known))
 
 
 def _other_sizes(settings: Settings, limits: Limits) -> Iterator[Step]:
@@ -138,7 +139,7 @@ def _number(name: str, grid: Sequence[int], told: str) -> Steps:
 
 def _starts(settings: Settings, limits: Limits) -> Iterator[Step]:
     if settings.rungs:
-        yield from _number("starts", STARTS, "average of {} random starts")(settings, limits)
+        yield from _number("starts", STARTS, "random starts: {}")(settings, limits)
 
 
 def _discounts(settings: Settings, limits: Limits) -> Iterator[Step]:

@@ -139,10 +139,10 @@ def tune(
     model = _from_before(output, known.best, known.key) if len(known.trials) == known.before else None
     if model is None:
         model = search.finish(known.best, {**about, "tuned": _describe(known, known.best)})
-    wording = ("--vocab", "FILE") if fixed is not None else ("--min-count", str(min_count))
-    wording += () if markers else ("--no-markers",)
+    wording = ["--vocab", "FILE"] if fixed is not None else ["--min-count", str(min_count)]
+    wording += [] if markers else ["--no-markers"]
     facts = {**identity, **about}
-    return TuneResult(tuple(known.trials), model, order, seed, wording, ended, interrupted, facts)
+    return TuneResult(tuple(known.trials), model, order, seed, tuple(wording), ended, interrupted, facts)
 
 
 def text_digest(text: EncodedText) -> str:
