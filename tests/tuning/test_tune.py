@@ -75,9 +75,7 @@ def tune(texts: tuple[list[str], list[str]], **options: Any) -> plre.TuneResult:
 
 
 def train(texts: tuple[list[str], list[str]], settings: Settings) -> plre.LanguageModel:
-    from plre.ensemble.recipe import parse_rungs
-
-    options = settings.describe() | {"rungs": parse_rungs(settings.rungs), "preset": "best"}
+    options = settings.describe() | {"rungs": settings.by_order(3), "preset": "best"}
     return plre.train(texts[0], dev=texts[1], **options)
 
 

@@ -58,7 +58,7 @@ class TuneResult:
     def command(self) -> str:
         """What trains the same model again."""
         options = [*self.text_options, "--order", str(self.order), "--seed", str(self.seed)]
-        chosen = shlex.join([*options, *self.best.settings.arguments()])
+        chosen = shlex.join([*options, *self.best.settings.arguments(self.order)])
         return f"plre train TEXT... --dev TEXT -o MODEL {chosen}"
 
     def table(self, steps: bool = False) -> Table:

@@ -30,7 +30,7 @@ class Settings:
         """Those of a preset, for a vocabulary of so many words."""
         recipe = make_recipe(order, "plre", preset, None, 0)
         tensors = recipe.tensors
-        ladders = {n: rungs for n, rungs in PRESETS[preset].get("rungs", {}).items() if (n or 3) <= order}
+        ladders = {n: rungs for n, rungs in PRESETS[preset].get("rungs", {}).items() if (n or 3) <= order and rungs}
         return cls(
             _written(ladders),
             recipe.starts,
@@ -56,7 +56,7 @@ class Settings:
 
     @property
     def ladders(self) -> dict[int, Ladder]:
-        """The rungs of each order; 0 stands for all that are not named."""
+        """The rungs of bigrams, and under 0 those of all higher orders."""
         return parse_rungs(self.rungs)
 
     def with_ladder(self, order: int, ladder: Sequence[Rung]) -> Settings:
@@ -66,12 +66,18 @@ class Settings:
 
     def recipe(self, order: int, seed: int) -> Recipe:
         """The recipe; what settings do not say is as the preset "best" has it."""
-        options = asdict(self) | {"rungs": parse_rungs(self.rungs)}
+        options = asdict(self) | {"rungs": self.by_order(order)}
         return make_recipe(order, "plre", "best", options.pop("rungs"), seed, **options)
 
-    def arguments(self) -> list[str]:
+    def by_order(self, order: int) -> dict[int, Ladder]:
+        """The rungs of each order up to this one. Bigrams have none if none are named."""
+        ladders = self.ladders
+        slices = {n: ladders[0] for n in range(3, order + 1)} if 0 in ladders else {}
+        return slices | {n: ladder for n, ladder in ladders.items() if n}
+
+    def arguments(self, order: int) -> list[str]:
         """The options of ``plre train`` that make this."""
-        rungs = [word for rung in self.rungs for word in ("--rung", rung)]
+        rungs = [word for rung in _written(self.by_order(order)) for word in ("--rung", rung)]
         return [
             "--preset", "best" if rungs else "fast", *rungs,
             "--starts", str(self.starts),
