@@ -72,7 +72,7 @@ class Settings:
     def by_order(self, order: int) -> dict[int, Ladder]:
         """The rungs of each order up to this one. Bigrams have none if none are named."""
         ladders = self.ladders
-        slices = {n: ladders[0] for n in range(3, order + 1)} if 0 in ladders else {}
+        slices = dict.fromkeys(range(3, order + 1), ladders[0]) if 0 in ladders else {}
         return slices | {n: ladder for n, ladder in ladders.items() if n}
 
     def arguments(self, order: int) -> list[str]:
