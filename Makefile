@@ -28,7 +28,7 @@ bench: $(VENV)/.bench
 # The paper's tables and figures on the corpora beside the project: hours, but it goes on where it was stopped. The
 # log-bilinear model needs PyTorch: pip install 'plre[neural]', then python -m experiments.lbl.
 experiments: $(VENV)/.demo
-	@for name in table1 figure ranks classes pruning table2 table3; do $(BIN)/python -m experiments.$$name || exit 1; done
+	@for name in table1 figure ranks classes pruning table2 table3 beyond adapt research; do $(BIN)/python -m experiments.$$name || exit 1; done
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

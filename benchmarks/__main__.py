@@ -18,6 +18,7 @@ from plre.comparison.compare import describe_machine
 SECTIONS = {
     "perplexity": "Perplexity",
     "marginals": "The marginal constraint on real text",
+    "presets": "The presets",
     "train": "Training",
     "memory": "Training in bounded memory",
     "scaling": "Time and the size of the text",

@@ -38,8 +38,8 @@ def run() -> str:
     bands = [np.flatnonzero((events >= low) & (events <= high)) for low, high in BANDS]
     chosen = [random.permutation(band)[:WORDS_A_BAND] for band in bands]
     rows = []
-    for method in ("kn", "mkn", "plre"):
-        lm = plre.train(path, order=3, min_count=1, method=method)
+    for method, preset in (("kn", None), ("mkn", None), ("plre", "paper")):
+        lm = plre.train(path, order=3, min_count=1, method=method, preset=preset)
         at_start = lm.distribution(["<s>"])
 
         def off(w: int, lm: plre.LanguageModel = lm, at_start: np.ndarray = at_start) -> float:

@@ -50,10 +50,11 @@ def stages(order: int = 3) -> str:
     """Where the time of ours goes."""
     text = plain("english", "train")
     seconds = {}
-    for method in ("mkn", "plre"):
-        plre.train(prefix(text, 100_000), order=order, method=method)  # which loads the kernels
+    cases: dict[str, dict[str, str]] = {"mkn": {"method": "mkn"}, "paper": {"preset": "paper"}}
+    for method, options in cases.items():
+        plre.train(prefix(text, 100_000), order=order, **options)  # type: ignore[arg-type]  # which loads the kernels
         progress = plre.Progress()
-        plre.train(text, order=order, min_count=1, method=method, progress=progress)
+        plre.train(text, order=order, min_count=1, progress=progress, **options)  # type: ignore[arg-type]
         seconds[method] = progress.seconds
     names = list(dict.fromkeys(name for each in seconds.values() for name in each))
     rows = [[m, *(f"{s.get(n, 0):.2f}" for n in names), f"{sum(s.values()):.2f}"] for m, s in seconds.items()]

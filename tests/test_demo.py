@@ -35,5 +35,5 @@ def test_the_contest_on_a_part_of_the_text(monkeypatch: pytest.MonkeyPatch) -> N
     assert min(map(len, (splits.train, splits.dev, splits.test))) > 50
     assert not set(splits.train) & set(splits.test)
     contenders = list(contest(splits, order=3, threads=None, progress=Progress()))
-    assert [c.name for c in contenders] == ["Kneser-Ney", "modified Kneser-Ney", "PLRE"]
+    assert [c.name for c in contenders] == ["Kneser-Ney", "modified Kneser-Ney", "PLRE as published", "PLRE"]
     assert contenders[2].test.perplexity < contenders[1].test.perplexity

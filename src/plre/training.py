@@ -16,7 +16,7 @@ from plre.counts.ngrams import Counter
 from plre.ensemble.build import Builder
 from plre.ensemble.choose import choose_fractions
 from plre.ensemble.classes import ClassBuilder
-from plre.ensemble.fit import fit_discounts
+from plre.ensemble.fit import fit_discounts as fitted_discounts
 from plre.ensemble.recipe import Recipe, Rung, make_recipe, parse_rungs
 from plre.ensemble.workshop import Workshop
 from plre.errors import UsageError
@@ -54,6 +54,7 @@ def train(
     uniform: bool = True,
     starts: int | None = None,
     discounts: Sequence[DiscountKind] | None = None,
+    fit_discounts: bool = False,
     classes: int | Sequence[int] | None = None,
     contexts: Sequence[str] | None = None,
     class_order: int | None = None,
@@ -77,7 +78,7 @@ def train(
                  "bo-mkn", "bo-kn" (their back-off forms); "mkn-dev" (discounts fitted to ``dev``); "jm"
                  (Jelinek-Mercer, its weights fitted to ``dev`` or, without it, to the training text);
                  "class" (n-grams of ``classes`` classes of words)
-    preset       for plre: "best" (the default), "fast" or "paper" (``docs/presets.md``); the options below marked *
+    preset       for plre: "best" (the default), "fast" or "paper" (``docs/beyond.md``); the options below marked *
                  replace what a preset has, or without one say all there is
     dev          held-out text on which ranks are chosen, weights and discounts fitted. Without it, "best" and "fast"
                  hold out part of the text, and then train on all of it
@@ -90,13 +91,14 @@ def train(
     starts       * factorisations from so many random starts are averaged
     discounts    * "kn" or "mkn" for order 1, 2, ...; the last is for all higher ones
     uniform      False: no uniform share in the unigrams; unseen words get probability 0
+    fit_discounts * discounts of words and classes are fitted to held-out text, too; it rarely helps beside classes
     classes      * how many classes of words: a number for each clustering, whose n-grams are mixed into every order's
                  back-off. For method class one number; 500 if not said
     contexts     * chains of contexts that mix words and classes, coarse to fine, each a model of its own beside the
                  others: ``["2:1,w:1,2:2"]`` is the second clustering's class of the last word, that word, and the
                  class of the one before it
     class_order  * the length of class n-grams
-    class_least  * class n-grams (from order 3 on) that occur fewer times are left out
+    class_least  * class n-grams (from order 4 on) that occur fewer times are left out
     class_sweeps * how often every word is offered another class
     seed         of the random starts of factorisations and clusterings: same seed, same model
     memory       bytes, or for example "2G": what training may take. What does not fit goes to files in ``tmp``. Without
@@ -115,11 +117,12 @@ def train(
     if prune is not None:
         check_threshold(prune)
     recipe = make_recipe(
-        order, method, preset, _parsed(rungs), seed, uniform, classes, starts=starts, discounts=discounts,
-        contexts=contexts, class_order=class_order, class_least=class_least, class_sweeps=class_sweeps,
+        order, method, preset, _parsed(rungs), seed, uniform, classes,
+        starts=starts, discounts=discounts, fit_discounts=fit_discounts or None, contexts=contexts,
+        class_order=class_order, class_least=class_least, class_sweeps=class_sweeps,
     )  # fmt: skip
     scratch = scratch_within(memory, tmp, 8 if recipe.rungs else 3)
-    if recipe.fit == "dev" and dev is None:
+    if recipe.fit == "dev" and dev is None and not recipe.leads:
         raise UsageError(f"method {method} fits its discounts to held-out text; give some with --dev (dev=...)")
     if dev is not None and not (recipe.grids or recipe.fit or recipe.leads or quantise):
         progress.note("nothing is chosen on dev text with these options; it is not used")
@@ -152,7 +155,7 @@ def train(
     fitted_to = None if recipe.fit is None else held_out.ids if held_out else sample_text(encoded)
     del encoded
     if fitted_to is not None and isinstance(builder, Builder):
-        builder.discounts = fit_discounts(builder, fitted_to, leave_one_out=held_out is None)
+        builder.discounts = fitted_discounts(builder, fitted_to, leave_one_out=held_out is None)
     if held_out is not None and recipe.grids and isinstance(builder, Builder):
         recipe, trials = choose_fractions(builder, held_out, progress)
         about["trials"] = [trial.describe() for trial in trials]

@@ -30,6 +30,7 @@ METHODS: dict[str, dict] = {
     "pruned mixed": {"of": "mixed"},
     "paper": {"preset": "paper"},
     "fast": {"preset": "fast"},
+    "contexts": {"classes": [12, 30], "contexts": ["2:1,w:1,1:2,1:3", "1:1,1:2"], "discounts": ["mkn"]},
     "best": {"preset": "best"},
     "pruned best": {"of": "best"},
     "mixed best": {},

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from xml.etree import ElementTree
 
 from plre.comparison.chart import draw
@@ -8,7 +9,7 @@ from plre.tuning.pictures import pictures
 from plre.tuning.settings import Settings
 from plre.tuning.space import Limits, Proposal, neighbours
 
-START = Settings.of_preset("best", 3, 30000)
+START = replace(Settings.of_preset("best", 3, 30000), rungs=("2:0.5:20", "*:0.5:cbrt/2"))
 
 
 def trial(number: int, perplexity: float | None, settings: Settings = START) -> Trial:

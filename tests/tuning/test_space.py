@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -56,7 +57,8 @@ def test_presets_are_settings(preset: str, order: int) -> None:
 
 def test_every_kind_of_change_is_proposed() -> None:
     limits = Limits(3, 30000)
-    found = {proposal.kind for proposal in neighbours(Settings.of_preset("best", 3, 30000), limits)}
+    settings = replace(Settings.of_preset("best", 3, 30000), rungs=("2:0.5:20", "*:0.5:cbrt/2"))
+    found = {proposal.kind for proposal in neighbours(settings, limits)}
     assert found == {kind.name for kind in KINDS}
 
 

@@ -159,9 +159,9 @@ def test_the_budget_is_kept(texts: tuple[list[str], list[str]], monkeypatch: pyt
 
 
 def test_what_earlier_runs_took_counts(texts: tuple[list[str], list[str]], tmp_path: Path) -> None:
-    options = {"journal": tmp_path / "journal", "budget": 1.0}
-    first = tune(texts, **options)
-    again = tune(texts, **options, output=tmp_path / "none")
+    first = tune(texts, journal=tmp_path / "journal", budget=1.0)
+    spent = sum(trial.seconds for trial in first.trials)
+    again = tune(texts, journal=tmp_path / "journal", budget=spent, output=tmp_path / "none")
     assert again.trials == first.trials
     assert again.model.metadata["digest"] == first.model.metadata["digest"]
     more = tune(texts, journal=tmp_path / "journal", budget=20.0, trials=1)

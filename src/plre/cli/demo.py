@@ -39,7 +39,7 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
     console.print(
         f"\nText: the documentation inside Python and plre's dependencies, {splits.words_read:,} words.\n"
         f"Without repeated sentences, split by module: {sizes[0]:,} words to train on,\n"
-        f"{sizes[1]:,} to choose ranks on, {sizes[2]:,} to test on.\n"
+        f"{sizes[1]:,} to choose and fit on, {sizes[2]:,} to test on.\n"
     )
     table = Table(title=f"Perplexity, order {order} (lower is better)", title_justify="left")
     table.add_column("method")
@@ -62,7 +62,9 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
         )
     console.print(table)
     best = contenders[-1]
-    console.print("gain: over modified Kneser-Ney on test. PLRE tries nine pairs of ranks on dev.\n")
+    console.print(
+        "gain: over modified Kneser-Ney on test. PLRE fits its weights to dev; as published, it chooses ranks.\n"
+    )
 
     console.print("What comes next?")
     for context in _CONTEXTS:

@@ -54,6 +54,7 @@ from plre.errors import UsageError
     metavar="KIND,...",
     help="kn or mkn for order 1, 2, ...; the last is for all higher ones, for example mkn,kn,mkn.",
 )
+@click.option("--fit-discounts", is_flag=True, help="Fit the discounts to held-out text, too.")
 @click.option(
     "--classes",
     metavar="N,...",
@@ -97,6 +98,7 @@ def train(
     rungs: tuple[str, ...],
     starts: int | None,
     discounts: str | None,
+    fit_discounts: bool,
     classes: str | None,
     contexts: tuple[str, ...],
     class_order: int | None,
@@ -144,6 +146,7 @@ def train(
         rungs=rungs or None,
         starts=starts,
         discounts=kinds(discounts),
+        fit_discounts=fit_discounts,
         classes=numbers(classes, method),
         contexts=contexts or None,
         class_order=class_order,

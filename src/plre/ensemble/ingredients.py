@@ -76,7 +76,8 @@ class Pantry:
             found.append(Ingredient("clustering", key, work, partial(workshop.classes, wanted)))
         if not workshop.has_class_model(wanted):
             work = float(len(workshop.text.ids)) * wanted.order
-            found.append(Ingredient("class n-grams", wanted, work, partial(workshop.class_part, wanted, self.dev)))
+            fitted_to = self.dev if recipe.fit else None
+            found.append(Ingredient("class n-grams", wanted, work, partial(workshop.class_part, wanted, fitted_to)))
         return found
 
     def fitting(self, recipe: Recipe) -> float:

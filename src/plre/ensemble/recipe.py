@@ -52,7 +52,7 @@ class Tensors:
     classes: tuple[int, ...] = ()
     #: The length of class n-grams; 0: two more than that of words, and at least 5.
     order: int = 0
-    #: From order 3 on, class n-grams that occur fewer times than this are left out.
+    #: From order 4 on, class n-grams that occur fewer times than this are left out.
     least: int = 2
     #: How often the exchange algorithm offers every word a move.
     sweeps: int = 12
@@ -93,8 +93,8 @@ class Recipe:
     lowest: tuple[DiscountKind, ...] = ()
     #: The order below is mixed into every word's probability, or takes the place of those not seen.
     form: Form = "interpolated"
-    #: Discounts are fitted to held-out text; "leave-one-out": without any, to the training text. If None, they come
-    #: from the counts of counts.
+    #: Discounts, of classes too, are fitted to held-out text; "leave-one-out": without any, to the training text. If
+    #: None, they come from the counts of counts.
     fit: Fit | None = None
     #: Lower orders count distinct predecessors (Kneser-Ney) rather than occurrences (absolute discounting).
     continuation: bool = True
@@ -191,8 +191,8 @@ PAPER_GRID = (5e-4, 1e-3, 5e-3)
 #: Ensembles, as data. "paper": one low rank bigram and one low rank trigram at power 1/2 and plain Kneser-Ney
 #: discounts, so that D* is the square root of D; nothing between the orders above 3. The ranks given here are for
 #: training without held-out text: what most corpora in `docs/benchmarks.md` choose on theirs, limited so that a
-#: vocabulary of a million words still fits. "best": a ladder at every order, and classes beside it. "fast": modified
-#: Kneser-Ney and classes. A rung for order 0 stands for every order above those that are named.
+#: vocabulary of a million words still fits. "best": low rank layers for trigrams and up, classes and hybrid contexts.
+#: "fast": modified Kneser-Ney and classes. A rung for order 0 stands for every order that is not named.
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "discount": "kn",
@@ -201,13 +201,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "best": {
         "discount": "mkn",
-        "lowest": ("mkn", "kn"),
-        "rungs": {
-            2: (Rung(0.75, Rank(fixed=80)), Rung(0.5, Rank(fixed=20)), Rung(0.25, Rank(fixed=5))),
-            0: (Rung(0.5, Rank(root=3, divisor=2.0, limit=100)),),
-        },
-        "starts": 1,
-        "bigram_stopping": Stopping(steps=40, tolerance=-1.0, fresh=6),
+        "rungs": {2: (), 0: (Rung(0.5, Rank(root=3, divisor=2.0, limit=100)),)},
         "slice_stopping": Stopping(steps=20, tolerance=-1.0, fresh=6),
         "tensors": Tensors((100, 300, 800), contexts=(((2, 1), (0, 1), (2, 2), (1, 3)),)),
     },
@@ -265,6 +259,8 @@ def make_recipe(
             raise UsageError(f"classes must be a list of whole numbers, not {classes!r}")
         tensors["classes"] = (classes,) if isinstance(classes, int) else tuple(classes)
     data["tensors"] = replace(data.get("tensors", Tensors()), **tensors)
+    if options.pop("fit_discounts", False):
+        data["fit"] = "dev"
     if isinstance(discounts := options.pop("discounts", None), Sequence):
         data["lowest"], data["discount"] = tuple(discounts[:-1]), discounts[-1]
     return Recipe(order, method, preset, **{**data, **options}, seed=seed, uniform=uniform)
@@ -275,7 +271,7 @@ def _every_order(rungs: dict[int, tuple[Rung, ...]], order: int) -> dict[int, tu
     found = {n: own for n, own in rungs.items() if n > 0}
     if 0 in rungs and isinstance(order, int):
         found = {**dict.fromkeys(range(2, order + 1), rungs[0]), **found}
-    return dict(sorted(found.items()))
+    return {n: own for n, own in sorted(found.items()) if own}
 
 
 def parse_chain(text: str) -> tuple[tuple[int, int], ...]:

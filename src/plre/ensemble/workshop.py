@@ -39,7 +39,7 @@ from plre.text.encode import EncodedText
 from plre.text.vocabulary import BOS
 
 #: Class n-grams of at least this order are left out where they are rare.
-_FIRST_CUT = 3
+_FIRST_CUT = 4
 
 #: Steps of a chain of contexts: which clustering (0: the word), and how many words back.
 Chain = tuple[tuple[int, int], ...]
@@ -61,7 +61,8 @@ class Fitted:
     """What was fitted to held-out text, to be used with other counts."""
 
     weights: Weights
-    discounts: dict[Clustering, Sequence[Discount]]
+    #: If discounts were fitted: those of the words (None), and of each clustering.
+    discounts: dict[Clustering | None, Sequence[Discount]]
     perplexity: float | None = None
     #: The classes that were found, as a start.
     classes: dict[Clustering, NDArray[np.int32]] = field(default_factory=dict)
@@ -91,7 +92,7 @@ class Workshop:
         self._builders: dict[str, Builder] = {}
         self._classes: dict[tuple[int, int, int], NDArray[np.int32]] = {}
         self._class_builders: dict[Clustering, tuple[Classes, Builder]] = {}
-        self._fitted: dict[Clustering, Sequence[Discount]] = {}
+        self._fitted: dict[Clustering | None, Sequence[Discount]] = dict(known.discounts) if known else {}
         self._class_models: dict[Clustering, NgramModel] = {}
         self._trees: dict[str, TreeModel] = {}
         #: If asked to remember: what models say of the held-out text, so that the next recipe only asks new ones.
@@ -113,11 +114,16 @@ class Workshop:
             return self.counts(2)
         return self._counts
 
-    def words(self, recipe: Recipe) -> Builder:
+    def words(self, recipe: Recipe, dev: NDArray[np.int32] | None = None) -> Builder:
         """What builds the model of words. Recipes that differ in their rungs only share one, and its factors."""
         key = _words_key(recipe)
         if key not in self._builders:
-            self._builders[key] = Builder(self.counts(recipe.order), self.vocab, replace(recipe, grids={}), **self.how)
+            builder = Builder(self.counts(recipe.order), self.vocab, replace(recipe, grids={}), **self.how)
+            self._builders[key] = builder
+            if recipe.fit:
+                if dev is not None:
+                    self._fitted[None] = fit_discounts(builder, dev, leave_one_out=False)
+                builder.discounts = self._fitted.get(None, builder.discounts)
         return self._builders[key]
 
     # --- classes -----------------------------------------------------------------------------------------------------
@@ -142,17 +148,16 @@ class Workshop:
             )  # fmt: skip
         return self._classes[key]
 
-    def class_builder(self, wanted: Clustering, dev: NDArray[np.int32] | None) -> tuple[Classes, Builder]:
-        """The classes, and what builds their n-gram model; discounts are fitted to ``dev`` if there is any."""
+    def class_builder(self, wanted: Clustering, dev: NDArray[np.int32] | None = None) -> tuple[Classes, Builder]:
+        """The classes, and what builds their n-gram model; discounts are fitted to ``dev`` if it is given."""
         if wanted not in self._class_builders:
             classes = classes_of(self.vocab, self.classes(wanted), np.asarray(self._bigrams()[1].raw[:]))
             recipe = Recipe(wanted.order, "class", **{**BASELINES["class"], "classes": wanted.classes})
             counted = self.counter(classes.of(self.text, self.scratch), wanted.order, **self.how)
             whole = Builder(counted, classes.names, recipe, warn=False, **self.how)
-            discounts = self.known.discounts[wanted] if self.known else whole.discounts
-            if not self.known and dev is not None:
-                discounts = fit_discounts(whole, classes.symbols[dev], leave_one_out=False)
-            self._fitted[wanted] = discounts
+            if dev is not None:
+                self._fitted[wanted] = fit_discounts(whole, classes.symbols[dev], leave_one_out=False)
+            discounts = self._fitted.get(wanted, whole.discounts)
             less = cut(counted, wanted.least, _FIRST_CUT)
             builder = Builder(less.counts, classes.names, recipe, discounts=discounts, lost=less.lost, **self.how)
             self._class_builders[wanted] = classes, builder
@@ -181,12 +186,12 @@ class Workshop:
     def _members_keys(self, recipe: Recipe) -> list[Hashable]:
         return [*self.clusterings(recipe), *(self._tree_key(recipe, chain) for chain in recipe.tensors.contexts)]
 
-    def members(self, recipe: Recipe, dev: NDArray[np.int32] | None, bits: int = 32) -> list[Part]:
-        """The models that the words lead."""
+    def members(self, recipe: Recipe, dev: NDArray[np.int32] | None = None, bits: int = 32) -> list[Part]:
+        """The models that the words lead; their discounts are fitted to ``dev`` if it is given."""
         made = [self.class_part(each, dev, bits) for each in self.clusterings(recipe)]
         return made + [self.tree_part(recipe, chain) for chain in recipe.tensors.contexts]
 
-    def class_part(self, wanted: Clustering, dev: NDArray[np.int32] | None, bits: int = 32) -> Part:
+    def class_part(self, wanted: Clustering, dev: NDArray[np.int32] | None = None, bits: int = 32) -> Part:
         """A class n-gram model as a part of a mixture."""
         classes, builder = self.class_builder(wanted, dev)
         if bits < 32 or wanted not in self._class_models:
@@ -226,7 +231,7 @@ class Workshop:
             self._class_builders, self._class_models, self._fitted, self._trees, self._members_said,
         )  # fmt: skip
         for store in stores:
-            for key in set(store) - members:
+            for key in set(store) - members - {None}:
                 del store[key]
         words = {_words_key(recipe, rungs=True) for recipe in recipes}
         self._words_said = {key: said for key, said in self._words_said.items() if key in words}
@@ -239,7 +244,7 @@ class Workshop:
 
     def size(self, recipe: Recipe) -> int:
         """Bytes of the recipe's model, from all that it is made of (which is made if it was not)."""
-        members = self.members(recipe, None)
+        members = self.members(recipe)
         words = PartLayout(self.words(recipe).layout(recipe, leading=True), 1.0, False, len(members))
         others = [PartLayout(part.model.layout, 1.0, part.symbols is not None) for part in members]
         whole = MixtureLayout(len(self.vocab), len(self.vocab.slots), len(self.vocab.arena), (words, *others))
@@ -250,10 +255,11 @@ class Workshop:
     def held_out(self, recipe: Recipe, dev: NDArray[np.int32], others: Sequence[Clustering] | None = None) -> HeldOut:
         """Everything about a held-out text that fitting weights needs; with ``others``, as if the class n-grams were of
         these clusterings and not of the recipe's own."""
-        keys, members = self._members_keys(recipe), self.members(recipe, dev)
+        fitted_to = dev if recipe.fit else None
+        keys, members = self._members_keys(recipe), self.members(recipe, fitted_to)
         if others is not None:
             keys[: len(others)] = others
-            members[: len(others)] = [self.class_part(each, dev) for each in others]
+            members[: len(others)] = [self.class_part(each, fitted_to) for each in others]
         events, orders = self.words_say(recipe, dev)
         with self.progress.stage("looking up held-out text"):
             said = parallel(
@@ -271,7 +277,7 @@ class Workshop:
         key = _words_key(recipe, rungs=True)
         if key in self._words_said:
             return self._words_said[key]
-        builder = self.words(recipe)
+        builder = self.words(recipe, dev if recipe.fit else None)
         model = builder.build(recipe=recipe)
         with self.progress.stage("looking up held-out text"):
             events = look_up(builder.counts, dev, adjusted=recipe.continuation, threads=self.threads)
@@ -302,7 +308,7 @@ class Workshop:
         wanted = self.clusterings(recipe)
         return Fitted(
             weights,
-            {each: self._fitted[each] for each in wanted},
+            {each: self._fitted[each] for each in (None, *wanted) if each in self._fitted},
             perplexity,
             {each: self.classes(each) for each in wanted},
         )
@@ -310,17 +316,14 @@ class Workshop:
     def unfitted(self, recipe: Recipe) -> Fitted:
         """The same for a text too short to hold anything out."""
         wanted = self.clusterings(recipe)
-        return Fitted(
-            Weights.unknown(recipe.order, len(wanted) + len(recipe.tensors.contexts)),
-            {each: self.class_builder(each, None)[1].discounts for each in wanted},
-        )
+        return Fitted(Weights.unknown(recipe.order, len(wanted) + len(recipe.tensors.contexts)), {})
 
     def build(self, recipe: Recipe, fitted: Fitted, metadata: dict[str, Any], *, bits: int = 32) -> Mixture:
         """The model."""
         about = {**recipe.describe(), **metadata, "bits": bits}
         words = self.words(recipe).build(metadata, recipe, bits=bits, leaks=fitted.weights.leaks)
         made = [Part(words, 1.0, gates=fitted.weights.gates)]
-        made += self.members(recipe, None, bits)
+        made += self.members(recipe, bits=bits)
         about["classes"] = [each.classes for each in self.clusterings(recipe)]
         if fitted.perplexity is not None:
             about["dev_perplexity"] = fitted.perplexity

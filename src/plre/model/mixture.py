@@ -22,6 +22,7 @@ from plre.errors import UsageError
 from plre.model import file, layout, parts
 from plre.model.gates import Gates
 from plre.model.lm import LanguageModel, digest
+from plre.model.neighbours import alike
 from plre.model.ngrams import NgramModel
 from plre.model.parts import MixtureLayout, PartLayout
 from plre.model.state import State
@@ -140,11 +141,18 @@ class Mixture(LanguageModel):
     # --- what is inside ----------------------------------------------------------------------------------------------
 
     def neighbours(self, word: str, k: int = 10) -> list[tuple[str, float]]:
-        """Words used like ``word``, as the first part with a low rank bigram of words sees it."""
+        """Words used like ``word``, as the first part with a low rank bigram of words sees it.
+
+        Without one: words of the same class, in as many clusterings as possible, frequent ones first; the number says
+        in which share of the clusterings.
+        """
         for part in self.parts:
             if isinstance(part.model, NgramModel) and not part.classes and "order2.rank" in part.model.tensors:
                 return part.model.neighbours(word, k)
-        raise UsageError("neighbours are found by a low rank bigram, which no part of this model has")
+        clusterings = [part.symbols for part in self.parts if part.classes and part.symbols is not None]
+        if not clusterings:
+            raise UsageError("neighbours are found by a low rank bigram or by classes, which no part of this model has")
+        return alike(self.vocab, clusterings, word, k)
 
     def ngrams(self, n: int) -> Iterator[tuple[tuple[str, ...], float]]:
         """Not for mixtures: each part has n-grams of its own (``lm.parts[k].model.ngrams(n)``)."""

@@ -1,13 +1,15 @@
-"""Words that are used alike, by the latent classes of the low rank bigram."""
+"""Words that are used alike, by the latent classes of the low rank bigram or by clusterings."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plre.errors import UsageError
+from plre.text.vocabulary import SPECIAL, Vocabulary
 
 if TYPE_CHECKING:
     from plre.model.ngrams import NgramModel
@@ -38,6 +40,17 @@ def classes(lm: NgramModel) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
 def _rows_to_one(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     sums = matrix.sum(axis=1, keepdims=True)
     return np.divide(matrix, sums, out=np.zeros_like(matrix), where=sums > 0)
+
+
+def alike(vocab: Vocabulary, clusterings: Sequence[NDArray[np.int32]], word: str, k: int) -> list[tuple[str, float]]:
+    """The ``k`` words that share the class of ``word`` in the largest share of clusterings, frequent ones first."""
+    if word not in vocab:
+        raise UsageError(f"the model does not know the word {word!r}")
+    w = vocab[word]
+    share = np.mean([symbols == symbols[w] for symbols in clusterings], axis=0)
+    share[[w, *range(len(SPECIAL))]] = 0
+    best = np.argsort(-share, kind="stable")[: max(k, 0)]
+    return [(vocab.word(int(i)), float(share[i])) for i in best if share[i] > 0]
 
 
 def nearest(lm: NgramModel, word: str, k: int) -> list[tuple[str, float]]:

@@ -1,0 +1,230 @@
+"""Models as the probabilities they give to events. Each is a value: the same one is made once for a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+import plre
+from experiments.common import held_out, min_count, training_text
+from experiments.research import discounts
+from experiments.research.corpus import TEXTS, Classes, Context, Corpus, Feature
+from experiments.research.counting import Evidence, Floats, Numbering, count_levels
+from plre._jit import cpu_count, parallel
+from plre.lowrank.blocks import Blocks
+from plre.lowrank.factorise import Stopping, factorise
+from plre.model.scoring import Scored
+from plre.text.vocabulary import BOS
+
+#: The probability of each event of each text.
+Probabilities = dict[str, Floats]
+#: Ways to choose discounts, by name.
+DISCOUNTS: dict[str, discounts.Discounting] = {
+    "Good-Turing": discounts.good_turing_of,
+    "Good-Turing x 0.8": discounts.scaled(0.8),
+    "Good-Turing x 1.2": discounts.scaled(1.2),
+    "fitted": discounts.fitting(discounts.STEPS),
+    "fitted, 6 steps": discounts.fitting(discounts.MORE_STEPS),
+    "fitted power": discounts.fitted_power,
+    "singletons cut from order 5": discounts.cutting(range(5, 9)),
+    "singletons cut from order 4": discounts.cutting(range(4, 9)),
+    "singletons cut from order 3": discounts.cutting(range(3, 9)),
+    "counts below 3 cut from order 3": discounts.cutting(range(3, 9), 3),
+}
+
+
+class Component(Protocol):
+    """Anything that gives probabilities to the events of a corpus."""
+
+    def make(self, corpus: Corpus) -> Probabilities:
+        """Its probabilities, anew."""
+        ...
+
+
+def probabilities(corpus: Corpus, wanted: Sequence[Component]) -> list[Probabilities]:
+    """The probabilities of components, made when they are first asked for, two at a time."""
+    missing = [component for component in dict.fromkeys(wanted) if component not in corpus.cache]
+    made = parallel(lambda component: component.make(corpus), missing, cpu_count())
+    corpus.cache.update(zip(missing, made, strict=True))
+    return [corpus.cache[component] for component in wanted]
+
+
+def ngram_contexts(order: int, classes: Classes | None = None) -> tuple[Context, ...]:
+    """The contexts of an n-gram model, from the longest to none."""
+    return tuple(tuple(Feature(k, classes) for k in range(1, n)) for n in range(order, 0, -1))
+
+
+def constant(corpus: Corpus, value: float) -> Probabilities:
+    """The same for every event."""
+    return {text: np.full(len(corpus.back(text, 0)), value) for text in TEXTS}
+
+
+@dataclass(frozen=True)
+class WordModel:
+    """Word n-grams, as evidence of every level: the mixture looks between the levels."""
+
+    order: int = 3
+    discount: str = "Good-Turing"
+    #: Coarser contexts count what is handed down to them instead of distinct n-grams.
+    fractional: bool = False
+
+    def evidence(self, corpus: Corpus) -> list[dict[str, Evidence]]:
+        """What each level says, the finest first."""
+        if self not in corpus.cache:
+            levels = count_levels(
+                corpus, Feature(0), ngram_contexts(self.order), discounts.estimated if self.fractional else None
+            )
+            base = constant(corpus, self.base(corpus))
+            corpus.cache[self] = discounts.interpolate(levels, base, DISCOUNTS[self.discount])[0]
+        return corpus.cache[self]  # type: ignore[no-any-return]
+
+    def base(self, corpus: Corpus) -> float:
+        """The probability of every word below unigrams; ``<s>`` is never predicted."""
+        return 1 / (corpus.words - 1)
+
+
+@dataclass(frozen=True)
+class ClassModel:
+    """P(class | classes before) P(word | class), and what it can be varied in."""
+
+    classes: Classes
+    order: int = 5
+    discount: str = "Good-Turing"
+    #: Contexts, the finest first, if they are not the same classes of the ``order - 1`` words before.
+    contexts: tuple[Context, ...] = ()
+    #: The word's share of its class may depend on contexts, the finest first.
+    shares: tuple[Context, ...] = ()
+
+    def make(self, corpus: Corpus) -> Probabilities:
+        """Its probabilities."""
+        predicted = Feature(0, self.classes)
+        levels = count_levels(corpus, predicted, self.contexts or ngram_contexts(self.order, self.classes))
+        base = constant(corpus, 1 / (self.classes.size + 1))
+        of_class = discounts.interpolate(levels, base, DISCOUNTS[self.discount])[1]
+        shares = self._shares(corpus, predicted)
+        return {text: of_class[text] * shares[text] for text in TEXTS}
+
+    def _shares(self, corpus: Corpus, predicted: Feature) -> Probabilities:
+        seen = np.maximum(corpus.frequencies, 0.5)
+        seen[BOS] = 0
+        classes = corpus.classes(self.classes)
+        share = seen / np.bincount(classes, weights=seen)[classes].clip(min=1e-9)
+        base = {text: share[corpus.back(text, 0)] for text in TEXTS}
+        if not self.shares:
+            return base
+        levels = count_levels(corpus, Feature(0), [(predicted, *context) for context in self.shares])
+        return discounts.interpolate(levels, base, DISCOUNTS["Good-Turing"])[1]
+
+
+@dataclass(frozen=True)
+class HybridModel:
+    """Words after contexts of words and classes, the finest context first."""
+
+    contexts: tuple[Context, ...]
+
+    def make(self, corpus: Corpus) -> Probabilities:
+        """Its probabilities."""
+        levels = count_levels(corpus, Feature(0), self.contexts)
+        base = constant(corpus, 1 / (corpus.words - 1))
+        return discounts.interpolate(levels, base, DISCOUNTS["Good-Turing"])[1]
+
+
+@dataclass(frozen=True)
+class SoftClasses:
+    """P(w | v) = sum_z P(w | z) P(z | v) for the word v so many places back: the counts at a low rank."""
+
+    place: int = 1
+    rank: int = 100
+    steps: int = 40
+    fresh: int = 2
+
+    def make(self, corpus: Corpus) -> Probabilities:
+        """Its probabilities."""
+        before, words = (corpus.back("train", place).astype(np.uint64) for place in (self.place, 0))
+        pairs = Numbering(before * np.uint64(corpus.words) + words + np.uint64(1))
+        counts = np.bincount(pairs.found)
+        by_context = np.argsort(before[pairs.first], kind="stable")
+        columns = before[pairs.first][by_context].astype(np.int64)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=corpus.words))]).astype(np.int32)
+        blocks = Blocks(
+            np.array([0, corpus.words], np.int32),
+            np.zeros(corpus.words, np.int32),
+            starts,
+            words[pairs.first][by_context].astype(np.int32),
+        )
+        values = counts[by_context].astype(np.float32)
+        stopping = Stopping(self.steps, -1.0, self.fresh)
+        rank = np.array([self.rank], np.int32)
+        factors = factorise(blocks, values, rank, stopping=stopping, threads=cpu_count())
+        left, right = factors.left.reshape(-1, self.rank), factors.right.reshape(-1, self.rank)
+        totals = np.bincount(columns, weights=values, minlength=corpus.words)
+        return {text: self._asked(corpus, text, left, right, totals) for text in TEXTS}
+
+    def _asked(
+        self, corpus: Corpus, text: str, left: NDArray[np.float32], right: NDArray[np.float32], totals: Floats
+    ) -> Floats:
+        before, words = corpus.back(text, self.place), corpus.back(text, 0)
+        unigram = corpus.frequencies / corpus.frequencies.sum()
+        found = np.einsum("ij,ij->i", left[words], right[before]) / np.maximum(totals[before], 1)
+        return np.where(totals[before] > 0, found, unigram[words])
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model of the package itself, as ``plre.train`` makes it."""
+
+    method: Literal["mkn", "plre"]
+    order: int = 3
+    preset: str | None = None
+    rungs: tuple[str, ...] = ()
+
+    def make(self, corpus: Corpus) -> Probabilities:
+        """Its probabilities."""
+        how: dict[str, Any] = {"rungs": self.rungs} if self.rungs else {"preset": self.preset}
+        lm = plre.train(
+            training_text(corpus.name),
+            order=self.order,
+            method=self.method,
+            min_count=min_count(corpus.name),
+            **how,
+        )
+        return {text: _scored(lm, corpus, text) for text in TEXTS}
+
+
+def _scored(lm: plre.LanguageModel, corpus: Corpus, text: str) -> Floats:
+    pieces: list[Floats] = []
+
+    def keep(piece: Scored) -> None:
+        pieces.append(piece.probs[piece.first :][piece.ids[piece.first :] != BOS])
+
+    lm.tally(held_out(corpus.name, text), also=keep)
+    return np.concatenate(pieces)
+
+
+def times_seen(corpus: Corpus, context: Context) -> Probabilities:
+    """How often the context of each event was seen."""
+    key = ("times", context)
+    if key not in corpus.cache:
+        level = count_levels(corpus, context[0]._replace(place=0), [context])[0]
+        corpus.cache[key] = {text: level.of_context(level.totals, text) for text in TEXTS}
+    return corpus.cache[key]  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A model: words, components beside them, and how weights may differ from event to event."""
+
+    word: WordModel | None = field(default_factory=WordModel)
+    components: tuple[Component, ...] = ()
+    #: A level hands some of its rest to the components at once, not to the next coarser one.
+    leak: bool = True
+    #: Some of the probability is the components' from the start.
+    top: bool = True
+    #: What weights at the top depend on, beside how much of the context was seen.
+    gate: Literal["nothing", "count", "rest", "both"] = "count"
+    #: They may depend on how often this context was seen, too.
+    also: Context = ()
