@@ -22,6 +22,10 @@ import plre.lowrank.blocks
 import plre.smoothing.discounts
 import plre.smoothing.jelinek_mercer
 import plre.text.vocabulary
+import plre.tuning.result
+import plre.tuning.settings
+import plre.tuning.space
+import plre.tuning.tune
 
 ROOT = Path(plre.__file__).parent
 
@@ -39,6 +43,7 @@ PARTS = [
     ("training",),
     ("evaluation",),
     ("comparison",),
+    ("tuning",),
     ("neural",),
     ("demo",),
     ("cli",),
@@ -91,6 +96,10 @@ def test_import_and_help_do_not_load_numpy() -> None:
         plre.lowrank.blocks,
         plre.ensemble.ladder,
         plre.ensemble.recipe,
+        plre.tuning.settings,
+        plre.tuning.space,
+        plre.tuning.result,
+        plre.tuning.tune,
         plre.demo,
         plre.cli.ask,
         plre.cli.console,

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from plre.progress import Progress
     from plre.text.vocabulary import Vocabulary
     from plre.training import train
+    from plre.tuning.result import TuneResult
+    from plre.tuning.tune import tune
 
     load = LanguageModel.load
 
@@ -40,6 +42,7 @@ _LAZY = {
     "Report": "plre.evaluation.report",
     "Rung": "plre.ensemble.recipe",
     "State": "plre.model.state",
+    "TuneResult": "plre.tuning.result",
     "Vocabulary": "plre.text.vocabulary",
     "cluster": "plre.clustering.cluster",
     "compare": "plre.comparison.compare",
@@ -47,6 +50,7 @@ _LAZY = {
     "mix": "plre.ensemble.mixing",
     "prune": "plre.model.prune",
     "train": "plre.training",
+    "tune": "plre.tuning.tune",
 }
 
 __all__ = [
@@ -62,6 +66,7 @@ __all__ = [
     "Rung",
     "State",
     "TextError",
+    "TuneResult",
     "UsageError",
     "Vocabulary",
     "__version__",
@@ -72,6 +77,7 @@ __all__ = [
     "mix",
     "prune",
     "train",
+    "tune",
 ]
 
 

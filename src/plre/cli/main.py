@@ -17,6 +17,7 @@ from plre.cli.evaluate import evaluate, score
 from plre.cli.mix import mix
 from plre.cli.prune import prune
 from plre.cli.train import train
+from plre.cli.tune import tune
 from plre.errors import PlreError, UsageError
 
 DONE, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -47,7 +48,7 @@ def cli() -> None:
 
 
 for command in (
-    demo, train, mix, prune, evaluate, compare, score, next_words, sample, neighbours, cluster, info, verify
+    demo, train, tune, mix, prune, evaluate, compare, score, next_words, sample, neighbours, cluster, info, verify
 ):  # fmt: skip
     cli.add_command(command)
 

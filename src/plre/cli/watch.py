@@ -92,17 +92,22 @@ def make_watcher(quiet: bool) -> Iterator[Watcher]:
     elif not sys.stderr.isatty():
         yield PlainWatcher()
     else:
-        from rich import progress as rich
-        from rich.console import Console
-
-        columns = (
-            rich.TextColumn("{task.description}", markup=False),
-            rich.BarColumn(bar_width=20),
-            rich.TimeElapsedColumn(),
-            rich.TextColumn("{task.fields[stage]}", markup=False),
-        )
-        with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        with stage_bars() as bars:
             yield BarWatcher(bars)
+
+
+def stage_bars() -> Progress:
+    """Bars that say what is done now, the field ``stage``; they leave nothing behind."""
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = (
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(bar_width=20),
+        rich.TimeElapsedColumn(),
+        rich.TextColumn("{task.fields[stage]}", markup=False),
+    )
+    return rich.Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def print_table(table: Table) -> None:

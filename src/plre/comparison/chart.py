@@ -31,6 +31,8 @@ class Line:
     style: int
     dashed: bool = False
     strong: bool = False
+    #: Points that stand by themselves are not joined.
+    joined: bool = True
 
     @property
     def rightmost(self) -> Point:
@@ -137,7 +139,7 @@ def _drawn(chart: Chart, line: Line, across: Callable[[float], float], up: Calla
     """A line with its markers, which tell their values when pointed at."""
     places = [(across(x), up(y)) for x, y in line.points]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    parts = [f'<g class="{_kind(line)}"><polyline points="{path}"/>']
+    parts = [f'<g class="{_kind(line)}">' + (f'<polyline points="{path}"/>' if line.joined else "")]
     if not line.dashed:
         for (x, y), (at, value) in zip(places, line.points, strict=True):
             told = f"{line.name}: {chart.show_x(at)}, {chart.show_y(value)}"

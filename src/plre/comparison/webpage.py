@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 from plre.comparison import numbers
-from plre.comparison.chart import draw
+from plre.comparison.chart import Chart, draw
 from plre.comparison.markdown import TITLE
 from plre.comparison.notes import headline, method_notes, problems, signatures
 from plre.comparison.pictures import pictures
@@ -21,25 +21,38 @@ def render_page(comparison: Comparison) -> str:
     orders = settings.orders
     body = [_header(comparison), _problems(comparison)]
     if len(orders) > 1:
-        body.append(_section(summary_table(comparison)))
-    charts = [
-        f"<figure><figcaption>{escape(chart.title)}</figcaption>{draw(chart)}</figure>"
-        for chart in pictures(comparison)
-    ]
-    if charts:
-        body.append(f'<section id="pictures">{"".join(charts)}</section>')
-    body += [_section(order_table(comparison, order)) for order in orders]
-    body.append(_section(costs_table(comparison)))
-    body.append(_section(texts_table(comparison)))
+        body.append(html_section(summary_table(comparison)))
+    body.append(html_pictures(pictures(comparison)))
+    body += [html_section(order_table(comparison, order)) for order in orders]
+    body.append(html_section(costs_table(comparison)))
+    body.append(html_section(texts_table(comparison)))
     body.append(f'<section id="notes"><h2>How it was done</h2>{_list(method_notes(comparison))}</section>')
     body.append(_repeat(comparison))
+    return whole_page(TITLE, body)
+
+
+def whole_page(title: str, body: Iterable[str]) -> str:
+    """A page of these parts, with all that it needs."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(TITLE)}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{escape(title)}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(part for part in body if part)
         + "\n</main>\n</body>\n</html>\n"
     )
+
+
+def html_header(title: str, story: Iterable[str], facts: dict[str, str]) -> str:
+    """The top of a page: what came out, in sentences and in numbers."""
+    shown = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
+    told = "".join(f"<p class='lead'>{escape(sentence)}</p>" for sentence in story)
+    return f"<header><h1>{escape(title)}</h1>{told}<dl>{shown}</dl></header>"
+
+
+def html_pictures(charts: Iterable[Chart]) -> str:
+    """Pictures with their titles, if there are any."""
+    drawn = [f"<figure><figcaption>{escape(each.title)}</figcaption>{draw(each)}</figure>" for each in charts]
+    return f'<section id="pictures">{"".join(drawn)}</section>' if drawn else ""
 
 
 def _header(comparison: Comparison) -> str:
@@ -54,9 +67,7 @@ def _header(comparison: Comparison) -> str:
         "orders": ", ".join(map(str, settings.orders)),
         "plre": comparison.version,
     }
-    shown = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
-    story = "".join(f"<p class='lead'>{escape(sentence)}</p>" for sentence in headline(comparison))
-    return f"<header><h1>{escape(TITLE)}</h1>{story}<dl>{shown}</dl></header>"
+    return html_header(TITLE, headline(comparison), facts)
 
 
 def _problems(comparison: Comparison) -> str:
@@ -64,7 +75,8 @@ def _problems(comparison: Comparison) -> str:
     return f"<aside><h2>Take note</h2>{_list(found)}</aside>" if found else ""
 
 
-def _section(table: Table) -> str:
+def html_section(table: Table) -> str:
+    """The table with its title and its notes."""
     notes = "".join(f"<p class='note'>{escape(note)}</p>" for note in table.notes)
     return f'<section id="{table.label}"><h2>{escape(table.title)}</h2>{html_table(table)}{notes}</section>'
 

@@ -6,7 +6,7 @@ its n-grams and completes its contexts, which are (n-1)-grams: their weights and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -116,6 +116,23 @@ class Builder:
             self._factors[key] = stack(blocks, parts, threads=self.threads)
         return self._factors[key]
 
+    def has_factors(self, n: int, rungs: tuple[Rung, ...]) -> bool:
+        """Whether these were factorised before."""
+        return (n, rungs) in self._factors
+
+    def keep_factors(self, wanted: Collection[tuple[int, tuple[Rung, ...]]]) -> None:
+        """Forget all factors but these."""
+        self._factors = {key: factors for key, factors in self._factors.items() if key in wanted}
+
+    def layout(self, recipe: Recipe, *, bits: int = 32, leading: bool = False) -> Layout:
+        """Where each byte of the recipe's model is; ``leading`` if it leads others."""
+        factors = {n: self.factors(n, rungs) for n, rungs in recipe.rungs.items() if rungs}
+        sizes = tuple(len(self.counts[n]) for n in range(1, recipe.order + 1))
+        low_rank = {n: LowRank(len(f.left), len(f.right)) for n, f in factors.items()}
+        codes = (Code(),) * recipe.order
+        leading = leading and recipe.order > 1
+        return Layout(sizes, len(self.vocab.slots), len(self.vocab.arena), bits // 8, codes, low_rank, leading)
+
     def build(
         self,
         metadata: dict[str, Any] | None = None,
@@ -131,13 +148,9 @@ class Builder:
         """
         recipe = recipe or self.recipe
         factors = {n: self.factors(n, rungs) for n, rungs in recipe.rungs.items() if rungs}
-        sizes = tuple(len(self.counts[n]) for n in range(1, recipe.order + 1))
-        low_rank = {n: LowRank(len(f.left), len(f.right)) for n, f in factors.items()}
-        codes = (Code(),) * recipe.order
-        leading = leaks is not None and recipe.order > 1
-        layout = Layout(sizes, len(self.vocab.slots), len(self.vocab.arena), bits // 8, codes, low_rank, leading)
+        layout = self.layout(recipe, bits=bits, leading=leaks is not None)
         draft = Draft(layout, self.scratch)
-        with self.progress.stage("assembling", sum(sizes), "n-grams") as advance:
+        with self.progress.stage("assembling", sum(layout.sizes), "n-grams") as advance:
             draft.put("vocab.bytes", self.vocab.arena)
             draft.put("vocab.starts", self.vocab.starts)
             draft.put("vocab.slots", self.vocab.slots)

@@ -7,7 +7,7 @@ seen. How much, by order and by how often the context was seen, is fitted to hel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from plre._jit import parallel
 from plre.clustering.exchange import check_memory, exchange
 from plre.counts.cut import cut
-from plre.counts.lookup import look_up
+from plre.counts.lookup import Events, look_up
 from plre.counts.ngrams import Counter, Counts
 from plre.counts.tree import Slot
 from plre.ensemble.build import Builder
@@ -26,8 +26,10 @@ from plre.ensemble.contexts import build_tree
 from plre.ensemble.fit import fit_discounts
 from plre.ensemble.gating import HeldOut, Weights, fit_weights
 from plre.ensemble.recipe import BASELINES, Recipe, Tensors
+from plre.model.file import data_size
 from plre.model.mixture import Mixture, Part, assemble
 from plre.model.ngrams import NgramModel
+from plre.model.parts import MixtureLayout, PartLayout
 from plre.model.scoring import score_ids, score_orders
 from plre.model.tree import TreeModel
 from plre.progress import Progress
@@ -78,6 +80,7 @@ class Workshop:
         progress: Progress,
         scratch: Scratch,
         known: Fitted | None = None,
+        remember: bool = False,
     ) -> None:
         self.text = text
         self.vocab = text.vocab
@@ -92,6 +95,10 @@ class Workshop:
         self._fitted: dict[Clustering | None, Sequence[Discount]] = dict(known.discounts) if known else {}
         self._class_models: dict[Clustering, NgramModel] = {}
         self._trees: dict[str, TreeModel] = {}
+        #: If asked to remember: what models say of the held-out text, so that the next recipe only asks new ones.
+        self.remember = remember
+        self._words_said: dict[Hashable, tuple[Events, NDArray[np.float64]]] = {}
+        self._members_said: dict[Hashable, NDArray[np.float64]] = {}
 
     # --- words -------------------------------------------------------------------------------------------------------
 
@@ -107,7 +114,7 @@ class Workshop:
 
     def words(self, recipe: Recipe, dev: NDArray[np.int32] | None = None) -> Builder:
         """What builds the model of words. Recipes that differ in their rungs only share one, and its factors."""
-        key = repr(replace(recipe, rungs={}, grids={}, tensors=Tensors(), preset=None))
+        key = _words_key(recipe)
         if key not in self._builders:
             builder = Builder(self.counts(recipe.order), self.vocab, replace(recipe, grids={}), **self.how)
             self._builders[key] = builder
@@ -133,8 +140,8 @@ class Workshop:
             check_memory(wanted.classes, self.scratch)
             start = self.known.classes.get(wanted) if self.known else None
             self._classes[key] = exchange(
-                self.bigrams(), wanted.classes, sweeps=wanted.sweeps if start is None else 2, start=start, seed=wanted.seed,
-                threads=self.threads, progress=self.progress,
+                self.bigrams(), wanted.classes, sweeps=wanted.sweeps if start is None else 2, start=start,
+                seed=wanted.seed, threads=self.threads, progress=self.progress,
             )  # fmt: skip
         return self._classes[key]
 
@@ -156,7 +163,7 @@ class Workshop:
     def tree_part(self, recipe: Recipe, chain: Chain) -> Part:
         """A hybrid-context model as a part of a mixture."""
         wanted = self.clusterings(recipe)
-        key = repr([(wanted[which - 1] if which else None, distance) for which, distance in chain])
+        key = self._tree_key(recipe, chain)
         if key not in self._trees:
             counts = np.asarray(self.bigrams()[1].raw[:])
             used = sorted({which for which, _ in chain})
@@ -168,6 +175,13 @@ class Workshop:
                     markers=self.text.markers, threads=self.threads,
                 )  # fmt: skip
         return Part(self._trees[key], 1.0)
+
+    def _tree_key(self, recipe: Recipe, chain: Chain) -> str:
+        wanted = self.clusterings(recipe)
+        return repr([(wanted[which - 1] if which else None, distance) for which, distance in chain])
+
+    def _members_keys(self, recipe: Recipe) -> list[Hashable]:
+        return [*self.clusterings(recipe), *(self._tree_key(recipe, chain) for chain in recipe.tensors.contexts)]
 
     def members(self, recipe: Recipe, dev: NDArray[np.int32] | None = None, bits: int = 32) -> list[Part]:
         """The models that the words lead; their discounts are fitted to ``dev`` if it is given."""
@@ -184,29 +198,104 @@ class Workshop:
             self._class_models[wanted] = model
         return Part(self._class_models[wanted], 1.0, classes.symbols, classes.shares)
 
+    # --- what there is -----------------------------------------------------------------------------------------------
+
+    def has_factors(self, recipe: Recipe, n: int) -> bool:
+        """Whether the low rank layers of order n were factorised before."""
+        builder = self._builders.get(_words_key(recipe))
+        return builder is not None and builder.has_factors(n, recipe.rungs[n])
+
+    def has_words(self, recipe: Recipe) -> bool:
+        """Whether it is known what the model of words says of the held-out text."""
+        return _words_key(recipe, rungs=True) in self._words_said
+
+    def has_classes(self, wanted: Clustering) -> bool:
+        """Whether the classes were found before."""
+        return (wanted.classes, wanted.seed, wanted.sweeps) in self._classes
+
+    def has_class_model(self, wanted: Clustering) -> bool:
+        """Whether the n-gram model of the classes was made before."""
+        return wanted in self._class_models
+
+    def has_tree(self, recipe: Recipe, chain: Chain) -> bool:
+        """Whether the contexts were counted before."""
+        return self._tree_key(recipe, chain) in self._trees
+
+    def keep(self, recipes: Sequence[Recipe]) -> None:
+        """Forget what is large and in none of these recipes. Classes are small and stay: they take longest to find."""
+        members = {key for recipe in recipes for key in self._members_keys(recipe)}
+        stores: tuple[dict[Any, Any], ...] = (
+            self._class_builders, self._class_models, self._fitted, self._trees, self._members_said,
+        )  # fmt: skip
+        for store in stores:
+            for key in set(store) - members - {None}:
+                del store[key]
+        words = {_words_key(recipe, rungs=True) for recipe in recipes}
+        self._words_said = {key: said for key, said in self._words_said.items() if key in words}
+        factors: dict[str, set[Any]] = {}
+        for recipe in recipes:
+            factors.setdefault(_words_key(recipe), set()).update(recipe.rungs.items())
+        self._builders = {key: builder for key, builder in self._builders.items() if key in factors}
+        for key, builder in self._builders.items():
+            builder.keep_factors(factors[key])
+
+    def size(self, recipe: Recipe) -> int:
+        """Bytes of the recipe's model, from all that it is made of (which is made if it was not)."""
+        members = self.members(recipe)
+        words = PartLayout(self.words(recipe).layout(recipe, leading=True), 1.0, False, len(members))
+        others = [PartLayout(part.model.layout, 1.0, part.symbols is not None) for part in members]
+        whole = MixtureLayout(len(self.vocab), len(self.vocab.slots), len(self.vocab.arena), (words, *others))
+        return data_size(whole.shapes())
+
     # --- together ----------------------------------------------------------------------------------------------------
 
-    def held_out(self, recipe: Recipe, dev: NDArray[np.int32]) -> HeldOut:
-        """Everything about a held-out text that fitting weights needs."""
+    def held_out(self, recipe: Recipe, dev: NDArray[np.int32], others: Sequence[Clustering] | None = None) -> HeldOut:
+        """Everything about a held-out text that fitting weights needs; with ``others``, as if the class n-grams were of
+        these clusterings and not of the recipe's own."""
         fitted_to = dev if recipe.fit else None
-        builder = self.words(recipe, fitted_to)
-        parts = self.members(recipe, fitted_to)
+        keys, members = self._members_keys(recipe), self.members(recipe, fitted_to)
+        if others is not None:
+            keys[: len(others)] = others
+            members[: len(others)] = [self.class_part(each, fitted_to) for each in others]
+        events, orders = self.words_say(recipe, dev)
+        with self.progress.stage("looking up held-out text"):
+            said = parallel(
+                lambda member: self._member_says(*member, dev), list(zip(keys, members, strict=True)), self.threads
+            )
+        steps = [each for each in self.words(recipe).discounts if isinstance(each, Steps)]
+        return HeldOut.of(events, orders, steps, said)
+
+    def taste(self, recipe: Recipe, others: Sequence[Clustering], dev: NDArray[np.int32]) -> float:
+        """The perplexity of a held-out text if the class n-grams were of these clusterings and not the recipe's own."""
+        return fit_weights(self.held_out(recipe, dev, others), threads=self.threads)[1]
+
+    def words_say(self, recipe: Recipe, dev: NDArray[np.int32]) -> tuple[Events, NDArray[np.float64]]:
+        """What was counted of the held-out text, and the probability of each event of it by order."""
+        key = _words_key(recipe, rungs=True)
+        if key in self._words_said:
+            return self._words_said[key]
+        builder = self.words(recipe, dev if recipe.fit else None)
         model = builder.build(recipe=recipe)
         with self.progress.stage("looking up held-out text"):
             events = look_up(builder.counts, dev, adjusted=recipe.continuation, threads=self.threads)
-            predicted = dev != BOS
+            said = events, score_orders(model, dev)[:, dev != BOS]
+        if self.remember:
+            self._words_said[key] = said
+        return said
 
-            def score(part: Part) -> NDArray[np.float64]:
-                if isinstance(part.model, TreeModel):
-                    return part.model.score_ids(dev)[predicted]
-                assert part.symbols is not None
-                assert part.shares is not None
-                return (score_ids(part.model, part.symbols[dev]).probs * part.shares[dev])[predicted]
-
-            others = parallel(score, parts, self.threads)
-            orders = score_orders(model, dev)[:, predicted]
-        steps = [each for each in builder.discounts if isinstance(each, Steps)]
-        return HeldOut.of(events, orders, steps, others)
+    def _member_says(self, key: Hashable, part: Part, dev: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The probability of each event of the held-out text under a model that the words lead."""
+        if key in self._members_said:
+            return self._members_said[key]
+        if isinstance(part.model, TreeModel):
+            probs = part.model.score_ids(dev)[dev != BOS]
+        else:
+            assert part.symbols is not None
+            assert part.shares is not None
+            probs = (score_ids(part.model, part.symbols[dev]).probs * part.shares[dev])[dev != BOS]
+        if self.remember:
+            self._members_said[key] = probs
+        return probs
 
     def fit(self, recipe: Recipe, dev: NDArray[np.int32]) -> Fitted:
         """Fit everything that is fitted to held-out text."""
@@ -236,3 +325,9 @@ class Workshop:
         if fitted.perplexity is not None:
             about["dev_perplexity"] = fitted.perplexity
         return assemble(self.vocab, made, about)
+
+
+def _words_key(recipe: Recipe, rungs: bool = False) -> str:
+    """What a builder of word models depends on; with ``rungs``, what one of its models does."""
+    kept = recipe.rungs if rungs else {}
+    return repr(replace(recipe, rungs=kept, grids={}, tensors=Tensors(), preset=None))

@@ -1,0 +1,57 @@
+"""What a trial may be expected to cost and to gain, from those that were made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from plre.tuning.journal import Made, Trial
+from plre.tuning.space import KINDS, Proposal
+
+#: Seconds for a unit of work of each kind before any was done, on two slow cores.
+_SECONDS = {
+    "clustering": 3e-9,
+    "factors": 6e-9,
+    "class n-grams": 3e-7,
+    "contexts": 5e-7,
+    "words": 1e-6,
+    "fitting": 1e-6,
+    "building": 3e-6,
+}
+#: So many of the newest measurements count. Machines are faster or slower from one minute to the next, and a kernel
+#: that is compiled on its first call says nothing of the next ones: so the middle one is taken, or the faster of two.
+_NEWEST = 3
+#: What was thought of a kind of change before it was tried counts as much as one trial; the newest so many count.
+_RECENT = 4
+#: What is known of the kind counts as much as so many trials of the very same change.
+_KIND = 0.5
+
+
+def seconds_for(work: Iterable[tuple[str, float]], made: Sequence[Made]) -> float:
+    """What this work of these kinds will take, going by what was made."""
+    measured = {kind: [seconds] for kind, seconds in _SECONDS.items()}
+    for kind, amount, seconds in made:
+        if amount > 0:
+            measured[kind].append(seconds / amount)
+    newest = {kind: sorted(rates[-_NEWEST:]) for kind, rates in measured.items()}
+    rates = {kind: values[(len(values) - 1) // 2] for kind, values in newest.items()}
+    return sum(rates[kind] * amount for kind, amount in work)
+
+
+def gain_of(proposal: Proposal, trials: Sequence[Trial]) -> float:
+    """The share of the perplexity that a change may save: what others of its kind saved of late, and it itself."""
+    of_kind, own = [], []
+    best: float | None = None
+    for trial in trials:
+        saved = 0.0
+        if trial.outcome == "done" and trial.perplexity is not None:
+            if best is not None:
+                saved = max(1 - trial.perplexity / best, 0.0)
+            best = trial.perplexity if best is None else min(best, trial.perplexity)
+        if trial.kind == proposal.kind:
+            of_kind.append(saved)
+            if trial.change == proposal.change:
+                own.append(saved)
+    recent = of_kind[-_RECENT:]
+    expected = next(kind.gain for kind in KINDS if kind.name == proposal.kind)
+    expected = (expected + sum(recent)) / (1 + len(recent))
+    return (_KIND * expected + sum(own)) / (_KIND + len(own))
