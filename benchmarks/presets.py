@@ -32,8 +32,9 @@ PRESETS: dict[str, tuple[tuple[object, ...], float | None, float | None]] = {
 }
 NOTE = (
     f"{CORPUS}, order {ORDER}; words seen once are `<unk>`, in KenLM's text a plain word, so that both have the same "
-    "n-grams. Weights are fitted to the valid text (`--dev`) or, where that is said, to text held out (run once). Times "
-    f"of whole processes. Scoring: `eval` of the training text, repeated to {WORDS:,} words, all cores; `query` has one thread."
+    "n-grams. Weights are fitted to the valid text (`--dev`) or, where that is said, to text held out (run once). "
+    "Times of whole processes. Scoring: `eval` of the training text, repeated to "
+    f"{WORDS:,} words, all cores; `query` has one thread."
 )
 
 
