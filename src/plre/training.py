@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from plre.ensemble.recipe import Recipe, Rung, make_recipe, parse_rungs
 from plre.ensemble.workshop import Workshop
 from plre.errors import UsageError
 from plre.model.lm import LanguageModel
-from plre.model.mixture import Mixture
 from plre.model.prune import check_threshold
 from plre.model.prune import prune as prune_model
 from plre.model.scoring import score_ids, tally_scored
@@ -36,6 +36,14 @@ from plre.text.sources import Errors, Source, sized
 _SAMPLE = 1_000_000
 
 Rungs = Mapping[int, Sequence[Rung]] | Sequence[str]
+
+
+class Build(Protocol):
+    """Makes the model, with so many bits for a probability."""
+
+    def __call__(self, *, bits: int = 32) -> LanguageModel:
+        """The model."""
+        ...
 
 
 def train(
@@ -146,23 +154,16 @@ def train(
     sample = held_out.ids if held_out else encoded.ids[:_SAMPLE] if quantise else None
     how: dict[str, Any] = {"threads": threads, "progress": progress, "scratch": scratch}
     if recipe.leads:
-        lead = _train_ensemble(encoded, held_out, recipe, about, counter, quantise or 32, how)
-        return lead if prune is None else prune_model(lead, threshold=prune, threads=threads, progress=progress)
-    if recipe.classes:
-        builder: Builder | ClassBuilder = ClassBuilder(encoded, recipe, counter=counter, **how)
+        build: Build = _ensemble(encoded, held_out, recipe, about, counter, how)
+    elif recipe.classes:
+        build = partial(ClassBuilder(encoded, recipe, counter=counter, **how).build, about)
     else:
-        builder = Builder(counter(encoded, order, **how), encoded.vocab, recipe, **how)
-    fitted_to = None if recipe.fit is None else held_out.ids if held_out else sample_text(encoded)
+        build = _ngrams(encoded, held_out, recipe, about, counter, how)
     del encoded
-    if fitted_to is not None and isinstance(builder, Builder):
-        builder.discounts = fitted_discounts(builder, fitted_to, leave_one_out=held_out is None)
-    if held_out is not None and recipe.grids and isinstance(builder, Builder):
-        recipe, trials = choose_fractions(builder, held_out, progress)
-        about["trials"] = [trial.describe() for trial in trials]
-    lm: LanguageModel = builder.build(about, recipe)
+    lm: LanguageModel = build()
     if quantise and quantise < 32 and sample is not None:
-        coarse = builder.build(about, recipe, bits=quantise)
-        before, after = (tally_scored(order, score_ids(each, sample)).perplexity() for each in (lm, coarse))
+        coarse = build(bits=quantise)
+        before, after = (tally_scored(lm.reach, score_ids(each, sample)).perplexity() for each in (lm, coarse))
         where = "the dev text" if held_out else f"{len(sample):,} words of the training text"
         progress.note(
             f"{quantise} bits a number: {coarse.memory.nbytes / lm.memory.nbytes:.0%} of the size, "
@@ -172,15 +173,33 @@ def train(
     return lm if prune is None else prune_model(lm, threshold=prune, threads=threads, progress=progress)
 
 
-def _train_ensemble(
+def _ngrams(
     text: EncodedText,
     dev: EncodedText | None,
     recipe: Recipe,
     about: dict[str, Any],
     counter: Counter,
-    bits: int,
     how: dict[str, Any],
-) -> Mixture:
+) -> Build:
+    """A model of word n-grams, as soon as it is asked for; what can be chosen or fitted is."""
+    builder = Builder(counter(text, recipe.order, **how), text.vocab, recipe, **how)
+    if recipe.fit is not None:
+        fitted_to = dev.ids if dev else sample_text(text)
+        builder.discounts = fitted_discounts(builder, fitted_to, leave_one_out=dev is None)
+    if dev is not None and recipe.grids:
+        recipe, trials = choose_fractions(builder, dev, how["progress"])
+        about["trials"] = [trial.describe() for trial in trials]
+    return partial(builder.build, about, recipe)
+
+
+def _ensemble(
+    text: EncodedText,
+    dev: EncodedText | None,
+    recipe: Recipe,
+    about: dict[str, Any],
+    counter: Counter,
+    how: dict[str, Any],
+) -> Build:
     """A model of words that leads others. Without ``dev``, weights are fitted to a part of the text that the models do
     not see; then everything is made anew from the whole text, and keeps these weights.
     """
@@ -198,7 +217,7 @@ def _train_ensemble(
         progress.note("the text is too short to hold out some of it; weights are not fitted")
     if fitted.perplexity is not None:
         progress.note(f"perplexity of the held-out text {fitted.perplexity:.2f}")
-    return workshop.build(recipe, fitted, about, bits=bits)
+    return partial(workshop.build, recipe, fitted, about)
 
 
 def _parsed(rungs: Rungs | None) -> dict[int, tuple[Rung, ...]] | None:
