@@ -32,8 +32,7 @@ PRESETS: dict[str, tuple[tuple[object, ...], float | None, float | None]] = {
 }
 NOTE = (
     f"{CORPUS}, order {ORDER}; words seen once are `<unk>`, in KenLM's text a plain word, so that both have the same "
-    "n-grams. Weights are fitted to the valid text (`--dev`) or, where that is said, to text held out (run once). "
-    "Times of whole processes. Scoring: `eval` of the training text, repeated to "
+    "n-grams. Weights are fitted to the valid text (`--dev`). Times of whole processes. Scoring: `eval` of the training text, repeated to "
     f"{WORDS:,} words, all cores; `query` has one thread."
 )
 
@@ -42,16 +41,13 @@ def run() -> str:
     train, dev, test = (plain(CORPUS, name) for name in ("train", "valid", "test"))
     with scratch() as place:
         trained: dict[str, Run] = {}
-        once: dict[str, Run] = {}
         for name, (options, _, _) in PRESETS.items():
             where = ("-o", place / f"{name}.plre", "--order", ORDER, "--memory", MEMORY, "--tmp", place, "-q")
             trained[name] = [plre_command("train", train, "--dev", dev, *options, *where)]
-            alone = ("-o", place / f"{name}-alone.plre", *where[2:])
-            once[f"{name}, text held out"] = [plre_command("train", train, *options, *alone)]
         if peers.KENLM:
             text = _same_words(train, place)
             trained[KENLM] = peers.kenlm_train(text, place / "kenlm.bin", ORDER, MEMORY)
-        training = measure(trained) | measure(once, warm_up=False, times=1)
+        training = measure(trained)
         long = repeated(train, WORDS)
         asked: dict[str, Run] = {
             f"eval {name}": [plre_command("eval", place / f"{name}.plre", long, "-q")] for name in PRESETS
@@ -68,7 +64,6 @@ def run() -> str:
     rows = []
     for name, (_, longest, slowest) in PRESETS.items():
         rows.append(Figure(f"training `{name}`", training[name].seconds, time, at_most=longest))
-        rows.append(Figure(f"training `{name}`, text held out", training[f"{name}, text held out"].seconds, time))
         rows.append(
             Figure(f"scoring by `{name}`", rates[f"eval {name}"], rates.get(KENLM_QUERY), "M/s", at_least=slowest)
         )
@@ -79,7 +74,7 @@ def run() -> str:
         peers.note("KenLM"),
         figures(rows),
         table(["model", "test perplexity", "gain"], shown),
-        listing({**trained, **once, **asked}),
+        listing({**trained, **asked}),
     )
 
 
