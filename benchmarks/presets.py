@@ -32,8 +32,8 @@ PRESETS: dict[str, tuple[tuple[object, ...], float | None, float | None]] = {
 }
 NOTE = (
     f"{CORPUS}, order {ORDER}; words seen once are `<unk>`, in KenLM's text a plain word, so that both have the same "
-    "n-grams. Weights are fitted to the valid text (`--dev`). Times of whole processes. Scoring: `eval` of the training text, repeated to "
-    f"{WORDS:,} words, all cores; `query` has one thread."
+    "n-grams. Weights are fitted to the valid text (`--dev`). Times of whole processes. Scoring: `eval` of the "
+    f"training text, repeated to {WORDS:,} words, all cores; `query` has one thread."
 )
 
 

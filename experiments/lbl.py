@@ -40,7 +40,13 @@ def counted(corpus: str, name: str, threads: int) -> Row:
     how: dict[str, Any] = {"order": ORDER, "min_count": CORPORA[corpus], "markers": False, "threads": threads}
     start = time.process_time()
     parts = [
-        plre.train(part(corpus, "train"), method=method, dev=dev if method == "plre" else None, **how)
+        plre.train(
+            part(corpus, "train"),
+            method=method,
+            preset="paper" if method == "plre" else None,
+            dev=dev if method == "plre" else None,
+            **how,
+        )
         for method in COUNTED[name]
     ]
     lm = plre.mix(parts, dev=dev, threads=threads) if len(parts) > 1 else parts[0]
