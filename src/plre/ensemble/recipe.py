@@ -72,6 +72,15 @@ class Tensors:
                     "word, w), and how many words back, for example 2:1,w:1,2:2,1:3"
                 )
 
+    def describe(self, order: int) -> dict[str, Any]:
+        """What a model file says about it, beside words of this order."""
+        return {
+            "order": self.class_order(order),
+            "least": self.least,
+            "sweeps": self.sweeps,
+            "contexts": [show_chain(chain) for chain in self.contexts],
+        }
+
     def sizes(self, words: int) -> tuple[int, ...]:
         """The numbers of classes for a vocabulary of so many words."""
         return tuple(min(size, max(2, words // 10)) for size in self.classes)
@@ -168,6 +177,7 @@ class Recipe:
                 for order, rungs in sorted(self.rungs.items())
             },
             **({"starts": self.starts} if self.starts > 1 else {}),
+            **({"tensors": self.tensors.describe(self.order)} if self.leads else {}),
             "uniform": self.uniform,
             "seed": self.seed,
         }
@@ -272,6 +282,15 @@ def _every_order(rungs: dict[int, tuple[Rung, ...]], order: int) -> dict[int, tu
     if 0 in rungs and isinstance(order, int):
         found = {**dict.fromkeys(range(2, order + 1), rungs[0]), **found}
     return {n: own for n, own in sorted(found.items()) if own}
+
+
+def show_chain(chain: tuple[tuple[int, int], ...]) -> str:
+    """A chain of contexts as it is written.
+
+    >>> show_chain(((2, 1), (0, 1), (2, 2)))
+    '2:1,w:1,2:2'
+    """
+    return ",".join(f"{which or 'w'}:{distance}" for which, distance in chain)
 
 
 def parse_chain(text: str) -> tuple[tuple[int, int], ...]:

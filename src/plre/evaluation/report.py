@@ -127,13 +127,19 @@ def signature(lm: LanguageModel) -> str:
     """How a number was computed, short enough to stand below a table."""
     about = lm.metadata
     method = about["method"] + (f"/{about['preset']}" if about.get("preset") else "")
+    classes = about.get("classes", "")
     parts = {
         "plre": __version__,
         "method": method,
         "order": lm.order,
         "vocab": len(lm.vocab),
         "min_count": (about["min_count"] or "list") if "min_count" in about else "",
-        "classes": about.get("classes", ""),
+        "classes": ",".join(map(str, classes)) if isinstance(classes, list) else classes,
+        "class_order": about["tensors"]["order"] if "tensors" in about else "",
+        "class_least": about["tensors"]["least"] if "tensors" in about else "",
+        "class_sweeps": about["tensors"]["sweeps"] if "tensors" in about else "",
+        "contexts": ";".join(about["tensors"]["contexts"]) if "tensors" in about else "",
+        "starts": about.get("starts", ""),
         "weights": ",".join(f"{part.weight:.4g}" for part in parts_of(lm)) if "weights" in about else "",
         "oov": "unk",
         "eos": "counted" if lm.markers else "none",
