@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from plre.ensemble.recipe import PRESETS, Recipe, Rung, make_recipe, parse_rungs
+from plre.ensemble.recipe import PRESETS, Recipe, Rung, make_recipe, parse_rungs, show_chain
 from plre.lowrank.factorise import Stopping
 
 Ladder = tuple[Rung, ...]
@@ -39,7 +39,7 @@ class Settings:
             tensors.class_order(order),
             tensors.least,
             tensors.sweeps,
-            tuple(",".join(f"{which or 'w'}:{distance}" for which, distance in chain) for chain in tensors.contexts),
+            tuple(show_chain(chain) for chain in tensors.contexts),
         )
 
     @classmethod
