@@ -169,7 +169,7 @@ def test_neighbours_and_ngrams(mixed: Mixture, models: list[plre.LanguageModel])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (about(parts=[]), "order is 4"),
+        (about(parts=[]), "3 parts instead of 0"),
         (about(parts=5), "damaged"),
         (about(order=1), "order is 1"),
         (about(markers=False), "markers is False"),
