@@ -79,7 +79,7 @@ def main() -> None:
     ]
     headings = ["corpus", "order", "setting", "valid", "test", "gain", "time", "size", "M tokens/s"]
     about = (
-        f"On {describe_machine()}, each model trained alone on all cores, once; time includes reading the text and "
+        f"On {describe_machine()}, one model after the other on all cores, once; time includes reading the text and "
         "writing the model. The rate is that of the test text, best of three, all cores. KenLM's times and rates "
         "beside ours: [benchmarks.md](benchmarks.md)."
     )

@@ -70,7 +70,7 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
     for context in _CONTEXTS:
         guesses = ", ".join(f"{word} {p:.2f}" for word, p in best.lm.next_words(context, 4))
         console.print(f"  {context} …  {guesses}")
-    console.print("\nWords used alike, by the latent classes of the low rank bigram:")
+    console.print("\nWords used alike, by the classes they share:")
     for word in _WORDS:
         if word in best.lm:
             console.print(f"  {word}: " + ", ".join(near for near, _ in best.lm.neighbours(word, 6)))
