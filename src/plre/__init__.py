@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from plre.evaluation.report import Report, evaluate
     from plre.lowrank.blocks import Rank
     from plre.model.lm import LanguageModel
-    from plre.model.prune import prune
-    from plre.model.state import State
+    from plre.pruning.prune import prune
+    from plre.model.lm import State
     from plre.progress import Progress
     from plre.text.vocabulary import Vocabulary
     from plre.training import train
@@ -41,14 +41,14 @@ _LAZY = {
     "Rank": "plre.lowrank.blocks",
     "Report": "plre.evaluation.report",
     "Rung": "plre.ensemble.recipe",
-    "State": "plre.model.state",
+    "State": "plre.model.lm",
     "TuneResult": "plre.tuning.result",
     "Vocabulary": "plre.text.vocabulary",
     "cluster": "plre.clustering.cluster",
     "compare": "plre.comparison.compare",
     "evaluate": "plre.evaluation.report",
     "mix": "plre.ensemble.mixing",
-    "prune": "plre.model.prune",
+    "prune": "plre.pruning.prune",
     "train": "plre.training",
     "tune": "plre.tuning.tune",
 }

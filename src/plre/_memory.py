@@ -1,6 +1,8 @@
-"""Raw memory inside kernels: reads at any byte, and prefetching.
+"""Raw memory inside kernels: reads and writes at an address, prefetching, vectors.
 
-Numba has no words for these three things, so they are made of LLVM's own. ``array`` is any contiguous array, or bytes.
+Numba has no words for these, so they are made of LLVM's own. An address is a plain integer; whoever reads from one that
+a file had a say in must have checked it first (``model/_plan.py``). Functions that take an ``array`` take any
+contiguous one, or bytes.
 """
 
 from __future__ import annotations
@@ -13,6 +15,10 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
+_I1, _I8, _I16, _I32, _I64, _I128 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64, 128))
+_FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
+_LINE = ir.VectorType(_I32, 16)
+
 
 def _intrinsic(function: Any) -> Any:
     return intrinsic(function)
@@ -23,68 +29,80 @@ def _data(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
     return proxy(array_type)(context, builder, value=array).data
 
 
-def _address(context: Any, builder: Any, array_type: Any, array: Any, at: Any) -> Any:
-    data = _data(context, builder, array_type, array)
-    return builder.gep(builder.bitcast(data, ir.IntType(8).as_pointer()), [at])
-
-
-@_intrinsic
-def bytes_at(typing_context: Any, address: Any, size: Any) -> Any:
-    """The memory at an address as an array of bytes, which the caller keeps alive: to pass a number is faster."""
-    array_type = types.Array(types.uint8, 1, "C")
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(array_type)(context, builder)
-        pointer = builder.inttoptr(arguments[0], context.get_data_type(types.uint8).as_pointer())
-        shape = cgutils.pack_array(builder, [arguments[1]])  # type: ignore[no-untyped-call]
-        strides = cgutils.pack_array(builder, [context.get_constant(types.intp, 1)])  # type: ignore[no-untyped-call]
-        populate: Any = arrayobj.populate_array
-        one = context.get_constant(types.intp, 1)
-        populate(array, data=pointer, shape=shape, strides=strides, itemsize=one, meminfo=None)
-        return array._getvalue()
-
-    return array_type(types.int64, types.int64), generate
-
-
-def _load(bits: int, result: Any) -> Any:
+def _reader(kind: Any, result: Any, widen: Any = None) -> Any:
     @_intrinsic
-    def load(typing_context: Any, array: Any, at: Any) -> Any:
+    def peek(typing_context: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            address = _address(context, builder, signature.args[0], *arguments)
-            return builder.load(builder.bitcast(address, ir.IntType(bits).as_pointer()), align=1)
+            value = builder.load(builder.inttoptr(arguments[0], kind.as_pointer()), align=1)
+            return builder.zext(value, widen) if widen is not None else value
 
-        return result(array, types.int64), generate
+        return result(types.int64), generate
 
-    return load
+    return peek
 
 
-#: The 8 bytes from byte ``at`` of ``array`` on, aligned or not.
-load64 = _load(64, types.uint64)
-#: The 4 bytes from byte ``at`` of ``array`` on, aligned or not.
-load32 = _load(32, types.int32)
+def _writer(kind: Any, given: Any, narrow: bool = False) -> Any:
+    @_intrinsic
+    def poke(typing_context: Any, address: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            value = builder.trunc(arguments[1], kind) if narrow else arguments[1]
+            builder.store(value, builder.inttoptr(arguments[0], kind.as_pointer()), align=1)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, given), generate
+
+    return poke
+
+
+#: The byte at an address.
+peek8 = _reader(_I8, types.int64, _I64)
+#: The number of 4 bytes at an address, which is not negative.
+peek32 = _reader(_I32, types.int64, _I64)
+#: The 8 bytes at an address.
+peek64 = _reader(_I64, types.int64)
+#: The single precision number at an address.
+peek_float = _reader(_FLOAT, types.float32)
+#: The double precision number at an address.
+peek_double = _reader(_DOUBLE, types.float64)
+poke8 = _writer(_I8, types.int64, narrow=True)
+poke32 = _writer(_I32, types.int64, narrow=True)
+poke64 = _writer(_I64, types.int64)
+poke_double = _writer(_DOUBLE, types.float64)
 
 
 @_intrinsic
-def get(typing_context: Any, array: Any, at: Any) -> Any:
-    """``array[at]`` for an index that is not negative: numba would look whether it counts from the end."""
+def address_of(typing_context: Any, array: Any) -> Any:
+    """Where the data of an array is; the array must outlive all use of it."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = _data(context, builder, signature.args[0], arguments[0])
-        return context.unpack_value(builder, signature.return_type, builder.gep(data, [arguments[1]]))
+        return builder.ptrtoint(_data(context, builder, signature.args[0], arguments[0]), _I64)
 
-    return array.dtype(array, types.int64), generate
+    return types.int64(array), generate
 
 
 @_intrinsic
-def put(typing_context: Any, array: Any, at: Any, value: Any) -> Any:
-    """``array[at] = value`` for an index that is not negative."""
+def bytes_from(typing_context: Any, address: Any, size: Any) -> Any:
+    """The memory at an address as Python bytes, which are a copy as soon as Python has them."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = _data(context, builder, signature.args[0], arguments[0])
-        context.pack_value(builder, signature.args[2], arguments[2], builder.gep(data, [arguments[1]]))
-        return context.get_dummy_value()
+        result = context.make_helper(builder, signature.return_type)
+        result.data = builder.inttoptr(arguments[0], _I8.as_pointer())
+        result.nitems = arguments[1]
+        result.itemsize = _I64(1)
+        return result._getvalue()
 
-    return types.void(array, types.int64, array.dtype), generate
+    return types.Bytes(types.uint8, 1, "C")(types.int64, types.int64), generate
+
+
+@_intrinsic
+def load64(typing_context: Any, array: Any, at: Any) -> Any:
+    """The 8 bytes from byte ``at`` of ``array`` on, aligned or not."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = builder.bitcast(_data(context, builder, signature.args[0], arguments[0]), _I8.as_pointer())
+        return builder.load(builder.bitcast(builder.gep(data, [arguments[1]]), _I64.as_pointer()), align=1)
+
+    return types.uint64(array, types.int64), generate
 
 
 @_intrinsic
@@ -92,24 +110,49 @@ def trailing_zeros(typing_context: Any, value: Any) -> Any:
     """How many of the lowest bits of a number are 0; it must not be 0 itself."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.IntType(1)(1))
+        return builder.cttz(arguments[0], _I1(1))
 
     return types.uint64(types.uint64), generate
 
 
 @_intrinsic
-def prefetch(typing_context: Any, array: Any, at: Any) -> Any:
-    """Begin to fetch the cache line of byte ``at``, so that it is there when it is read a little later."""
+def high_product(typing_context: Any, a: Any, b: Any) -> Any:
+    """The upper 64 bits of a product of two numbers of 64 bits: ``b`` times the fraction ``a / 2^64``."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address = _address(context, builder, signature.args[0], *arguments)
-        i32 = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [address.type, i32, i32, i32])
-        function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
-        builder.call(function, [address, i32(0), i32(3), i32(1)])
+        wide = builder.mul(builder.zext(arguments[0], _I128), builder.zext(arguments[1], _I128))
+        return builder.trunc(builder.lshr(wide, _I128(64)), _I64)
+
+    return types.uint64(types.uint64, types.uint64), generate
+
+
+def _prefetch(builder: Any, address: Any) -> None:
+    kind = ir.FunctionType(ir.VoidType(), [address.type, _I32, _I32, _I32])
+    function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+    builder.call(function, [address, _I32(0), _I32(3), _I32(1)])
+
+
+@_intrinsic
+def prefetch(typing_context: Any, array: Any, at: Any) -> Any:
+    """Begin to fetch the cache line of byte ``at`` of an array, so that it is there when it is read a little later."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = builder.bitcast(_data(context, builder, signature.args[0], arguments[0]), _I8.as_pointer())
+        _prefetch(builder, builder.gep(data, [arguments[1]]))
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
+
+
+@_intrinsic
+def prefetch_at(typing_context: Any, address: Any) -> Any:
+    """Begin to fetch the cache line at an address; it may be any number, since nothing is read."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        _prefetch(builder, builder.inttoptr(arguments[0], _I8.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
 
 
 @_intrinsic
@@ -117,7 +160,7 @@ def as_float(typing_context: Any, bits: Any) -> Any:
     """The single precision number with these 32 bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.FloatType())
+        return builder.bitcast(arguments[0], _FLOAT)
 
     return types.float32(types.int32), generate
 
@@ -127,45 +170,62 @@ def as_bits(typing_context: Any, number: Any) -> Any:
     """The 32 bits of a single precision number."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.IntType(32))
+        return builder.bitcast(arguments[0], _I32)
 
     return types.int32(types.float32), generate
 
 
 @_intrinsic
-def match_line(typing_context: Any, slots: Any, at: Any, tag: Any, bits: Any) -> Any:
-    """The largest of the 16 numbers ``slots[at], ...`` whose bits from ``bits`` on are ``tag``, or 0; all at once."""
+def match_line(typing_context: Any, address: Any, check: Any, lanes: Any) -> Any:
+    """Which of the 16 numbers of a cache line are ``check``, as bits; only those of ``lanes`` count."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        i32 = ir.IntType(32)
-        vector = ir.VectorType(i32, 16)
+        line = builder.load(builder.inttoptr(arguments[0], _LINE.as_pointer()), align=4)
+        undefined = ir.Constant(_LINE, ir.Undefined)
+        first = builder.insert_element(undefined, builder.trunc(arguments[1], _I32), _I32(0))
+        everywhere = builder.shuffle_vector(first, undefined, ir.Constant(_LINE, [0] * 16))
+        found = builder.bitcast(builder.icmp_unsigned("==", line, everywhere), _I16)
+        return builder.zext(builder.and_(found, builder.trunc(arguments[2], _I16)), _I64)
 
-        def everywhere(value: Any) -> Any:
-            first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, i32(0))
-            mask = ir.Constant(vector, [0] * 16)
-            return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), mask)
-
-        place = builder.gep(_data(context, builder, signature.args[0], arguments[0]), [arguments[1]])
-        line = builder.load(builder.bitcast(place, vector.as_pointer()), align=4)
-        upper = builder.lshr(line, everywhere(arguments[3]))
-        matching = builder.icmp_unsigned("==", upper, everywhere(arguments[2]))
-        kept = builder.select(matching, line, ir.Constant(vector, [0] * 16))
-        name = "llvm.vector.reduce.umax.v16i32"
-        largest = cgutils.get_or_insert_function(builder.module, ir.FunctionType(i32, [vector]), name)  # type: ignore[no-untyped-call]
-        return builder.call(largest, [kept])
-
-    return types.uint32(slots, types.int64, types.uint32, types.uint32), generate
+    return types.uint64(types.int64, types.uint64, types.int64), generate
 
 
 @_intrinsic
 def call_address(typing_context: Any, address: Any, *arguments: Any) -> Any:
     """Call a C kernel (``_jit.c_kernel``) by its address: any number of int64 arguments, an int64 as result."""
-    i64 = ir.IntType(64)
     count = len(arguments)
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        target = builder.inttoptr(values[0], ir.FunctionType(i64, [i64] * count).as_pointer())
+        target = builder.inttoptr(values[0], ir.FunctionType(_I64, [_I64] * count).as_pointer())
         return builder.call(target, [builder.extract_value(values[1], at) for at in range(count)])
 
     tuple_type: Any = types.UniTuple
     return types.int64(types.int64, tuple_type(types.int64, count)), generate
+
+
+def _array_maker(dtype: Any) -> Any:
+    @_intrinsic
+    def array_at(typing_context: Any, address: Any, size: Any) -> Any:
+        array_type = types.Array(dtype, 1, "C")
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array = context.make_array(array_type)(context, builder)
+            pointer = builder.inttoptr(arguments[0], context.get_data_type(dtype).as_pointer())
+            shape = cgutils.pack_array(builder, [arguments[1]])  # type: ignore[no-untyped-call]
+            itemsize = context.get_constant(types.intp, dtype.bitwidth // 8)
+            strides = cgutils.pack_array(builder, [itemsize])  # type: ignore[no-untyped-call]
+            populate: Any = arrayobj.populate_array
+            populate(array, data=pointer, shape=shape, strides=strides, itemsize=itemsize, meminfo=None)
+            return array._getvalue()
+
+        return array_type(types.int64, types.int64), generate
+
+    return array_at
+
+
+#: The memory at an address as an array of so many numbers, which the caller keeps alive.
+bytes_at = _array_maker(types.uint8)
+ints_at = _array_maker(types.int32)
+longs_at = _array_maker(types.int64)
+hashes_at = _array_maker(types.uint64)
+doubles_at = _array_maker(types.float64)

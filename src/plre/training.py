@@ -22,8 +22,8 @@ from plre.ensemble.recipe import Recipe, Rung, make_recipe, parse_rungs
 from plre.ensemble.workshop import Workshop
 from plre.errors import UsageError
 from plre.model.lm import LanguageModel
-from plre.model.prune import check_threshold
-from plre.model.prune import prune as prune_model
+from plre.pruning.prune import check_threshold
+from plre.pruning.prune import prune as prune_model
 from plre.model.scoring import score_ids, tally_scored
 from plre.progress import Progress
 from plre.scratch import scratch_within
@@ -163,10 +163,10 @@ def train(
     lm: LanguageModel = build()
     if quantise and quantise < 32 and sample is not None:
         coarse = build(bits=quantise)
-        before, after = (tally_scored(lm.reach, score_ids(each, sample)).perplexity() for each in (lm, coarse))
+        before, after = (tally_scored(each, score_ids(each, np.asarray(sample[:]))).perplexity() for each in (lm, coarse))
         where = "the dev text" if held_out else f"{len(sample):,} words of the training text"
         progress.note(
-            f"{quantise} bits a number: {coarse.memory.nbytes / lm.memory.nbytes:.0%} of the size, "
+            f"{quantise} bits a number: {coarse.nbytes / lm.nbytes:.0%} of the size, "
             f"perplexity of {where} {before:.3f} -> {after:.3f} ({after / before - 1:+.2%})"
         )
         lm = coarse

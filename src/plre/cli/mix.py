@@ -56,7 +56,7 @@ def mix(
         lm.save(output)
     if not quiet:
         shown = ", ".join(f"{name} {weight:.3f}" for name, weight in zip(models, lm.metadata["weights"], strict=True))
-        say(f"{output}: {shown}, {lm.memory.nbytes / 1e6:.1f} MB")
+        say(f"{output}: {shown}, {lm.nbytes / 1e6:.1f} MB")
 
 
 def _numbers(text: str) -> list[float]:

@@ -31,7 +31,7 @@ def prune(model: str, output: str, size: str | None, threshold: float | None, th
     from plre.cli.console import make_progress, say
     from plre.model.file import check_target
     from plre.model.lm import LanguageModel
-    from plre.model.prune import prune as run
+    from plre.pruning.prune import prune as run
 
     check_target(output)
     progress = make_progress(quiet)
@@ -47,5 +47,5 @@ def prune(model: str, output: str, size: str | None, threshold: float | None, th
         )
         say(
             f"{output}: threshold {small.metadata['pruned']['threshold']:.3g}, {ngrams} n-grams, "
-            f"{lm.memory.nbytes / 1e6:.1f} -> {small.memory.nbytes / 1e6:.1f} MB"
+            f"{lm.nbytes / 1e6:.1f} -> {small.nbytes / 1e6:.1f} MB"
         )

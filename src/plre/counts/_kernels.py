@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import kernel
-from plre.text._kernels import scramble
 
 
 @kernel
@@ -32,13 +31,13 @@ def close_buckets(raw, first, size, carried, bounds):
 
 
 @kernel
-def partition(ids, grams, before, start_of_sentence, bounds, coarse, shift, multiplier, word_bits,
+def partition(ids, grams, before, start_of_sentence, bounds, coarse, shift, word_bits,
               starts, keys, suffixes, positions, which):  # fmt: skip
     """Sort the positions of a piece of text by the bucket of their context.
 
     ``grams[i]`` is the (n-1)-gram that ends at position i or -1, ``before`` the one before the first. Bucket b has the
     contexts ``bounds[b] : bounds[b + 1]``; ``coarse[h >> shift]`` is the first bucket in which h may be. Writes where
-    buckets start, and for each position: its key (context within the bucket, scrambled word), its suffix, and where it
+    buckets start, and for each position: its key (context within the bucket, word), its suffix, and where it
     is. Returns how many there are, and the place of the last position of the piece among them (or -1).
     """
     starts[:] = 0
@@ -54,7 +53,6 @@ def partition(ids, grams, before, start_of_sentence, bounds, coarse, shift, mult
         h = grams[i]
     for bucket in range(len(starts) - 1):
         starts[bucket + 1] += starts[bucket]
-    mask = (np.int64(1) << word_bits) - 1
     h = before
     last = np.int64(-1)
     for i in range(len(ids)):
@@ -63,8 +61,7 @@ def partition(ids, grams, before, start_of_sentence, bounds, coarse, shift, mult
         if bucket >= 0:
             last = starts[bucket]
             starts[bucket] += 1
-            scrambled = (np.int64(ids[i]) * multiplier) & mask
-            keys[last] = np.uint64(((np.int64(h) - bounds[bucket]) << word_bits) | scrambled)
+            keys[last] = np.uint64(((np.int64(h) - bounds[bucket]) << word_bits) | np.int64(ids[i]))
             suffixes[last] = grams[i]
             positions[last] = i
         h = grams[i]
@@ -93,7 +90,7 @@ def count_distinct(keys, bits):
 
 
 @kernel
-def number_ngrams(keys, bits, suffix_of, inverse, word_bits, base, words, suffixes, counts, children, grams):
+def number_ngrams(keys, bits, suffix_of, word_bits, base, words, suffixes, counts, children, grams):
     """Number the n-grams of a bucket from ``base`` on: their words, suffixes and counts, where each context's start.
 
     ``grams[i]`` becomes the n-gram of place i.
@@ -112,7 +109,7 @@ def number_ngrams(keys, bits, suffix_of, inverse, word_bits, base, words, suffix
             while open_context <= h:
                 children[open_context] = base + n
                 open_context += 1
-            words[n] = ((np.int64(key) & mask) * inverse) & mask
+            words[n] = np.int64(key) & mask
             suffixes[n] = suffix_of[i]
             counts[n] = 0
         counts[n] += 1
@@ -146,7 +143,7 @@ def keep_raw(raw, adjusted):
 
 
 @kernel
-def look_up(first, children, words, counts, bits, contexts, wanted, grams, found):
+def look_up(first, children, words, counts, contexts, wanted, grams, found):
     """Look up pairs of context and word, sorted by context, in a piece of a table whose contexts begin with ``first``.
 
     ``grams[i]`` becomes the place in the piece of pair i's n-gram, or -1. ``found[i]``: its count (0 if there is no
@@ -164,11 +161,10 @@ def look_up(first, children, words, counts, bits, contexts, wanted, grams, found
                 about[1] += counts[e]
                 if counts[e] > 0:
                     about[1 + min(counts[e], 3)] += 1
-        key = scramble(np.int64(wanted[i]), bits)
         end = high
         while low < high:
             middle = (low + high) // 2
-            if scramble(np.int64(words[middle]), bits) < key:
+            if words[middle] < wanted[i]:
                 low = middle + 1
             else:
                 high = middle

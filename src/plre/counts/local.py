@@ -25,7 +25,7 @@ from plre.errors import TooLargeError
 from plre.progress import Progress
 from plre.scratch import Column, Growing, Runs, Scratch, slices
 from plre.text.encode import EncodedText, overlapped
-from plre.text.vocabulary import BOS, scrambling
+from plre.text.vocabulary import BOS
 
 #: Positions of a piece of text, and of a bucket.
 _PIECE = 1 << 20
@@ -111,7 +111,7 @@ def _refine(
     scratch: Scratch,
 ) -> tuple[NgramTable, _Grams]:
     """The table of order n, and the n-gram of each position (not for the highest order, where nobody asks)."""
-    multiplier, inverse, word_bits = scrambling(len(text.vocab))
+    word_bits = max(1, (len(text.vocab) - 1).bit_length())
     bounds = _bounds(weights)
     buckets = len(bounds) - 1
     shift = max(0, int(bounds[-1]).bit_length() - _COARSE.bit_length())
@@ -127,7 +127,7 @@ def _refine(
         run = [np.empty(len(ids), t) for t in (np.uint64, np.int32, np.int32)]
         which = np.empty(len(ids), np.int32)
         size, at = kernels.partition(
-            ids, own, before, BOS, bounds, coarse, shift, multiplier, word_bits, begin, *run, which
+            ids, own, before, BOS, bounds, coarse, shift, word_bits, begin, *run, which
         )
         return begin, at, [column[:size].copy() if size < len(column) else column for column in run]
 
@@ -160,7 +160,7 @@ def _refine(
         children = np.empty(int(bounds[bucket + 1] - bounds[bucket]), np.int32)
         found = np.empty(len(own), np.int32)
         wanted = parts(bucket)
-        kernels.number_ngrams(own, bits, suffixes.gather(wanted), inverse, word_bits, base, *table, children, found)
+        kernels.number_ngrams(own, bits, suffixes.gather(wanted), word_bits, base, *table, children, found)
         if not highest:
             at = 0
             for run, (start, stop) in enumerate(wanted):

@@ -14,7 +14,7 @@ from plre.counts import _kernels as kernels
 from plre.counts.ngrams import Counts, NgramTable
 from plre.scratch import Column
 from plre.text.encode import EncodedText, overlapped
-from plre.text.vocabulary import BOS, scrambling
+from plre.text.vocabulary import BOS
 
 #: Words of a sample of a long text, and the pieces it is taken in.
 _SAMPLE = 1 << 19
@@ -47,8 +47,6 @@ def look_up(counts: Counts, ids: NDArray[np.int32], *, adjusted: bool, threads: 
     are read once from their beginning to their end.
     """
     columns = [table.adjusted if adjusted else table.raw for table in counts.tables]
-    words = len(counts[1])
-    bits = scrambling(words)[2]
     found = np.zeros((counts.order, len(ids), 5), np.int32)
     unigrams = np.asarray(columns[0][:])
     found[0, :, 0] = unigrams[ids]
@@ -56,14 +54,13 @@ def look_up(counts: Counts, ids: NDArray[np.int32], *, adjusted: bool, threads: 
     found[0, :, 2:] = [np.sum(unigrams == 1), np.sum(unigrams == 2), np.sum(unigrams > 2)]
     grams = ids
     for n in range(2, counts.order + 1):
-        grams = _look_up_order(counts[n], columns[n - 1], bits, ids, grams, found[n - 1], threads)
+        grams = _look_up_order(counts[n], columns[n - 1], ids, grams, found[n - 1], threads)
     return Events(np.ascontiguousarray(found[:, ids != BOS]))
 
 
 def _look_up_order(
     table: NgramTable,
     column: Column,
-    bits: int,
     ids: NDArray[np.int32],
     shorter: NDArray[np.int32],
     found: NDArray[np.int32],
@@ -90,7 +87,7 @@ def _look_up_order(
         own_grams = np.empty(len(at), np.int32)
         own_found = np.empty((len(at), 5), np.int32)
         kernels.look_up(
-            piece[0], children, table.words[part], column[part], bits, contexts[own], ids[at], own_grams, own_found
+            piece[0], children, table.words[part], column[part], contexts[own], ids[at], own_grams, own_found
         )
         grams[at] = np.where(own_grams < 0, -1, own_grams + part.start)
         found[at] = own_found

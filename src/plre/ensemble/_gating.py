@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from plre._jit import kernel
-from plre.model._gates import gate_bucket
-from plre.model.layout import GATE_BUCKETS
+from plre.model._gates import gate_bucket, left_over
+from plre.model._plan import GATE_BUCKETS
 from plre.smoothing._kernels import bucket_of
 
 
@@ -67,7 +67,7 @@ def expect(kept, passed, bucket, unigram, others, leaks, gates, first, last, lea
         for k in range(members):
             mixed += gates[row, 1 + k] * others[i, k]
         keep = gates[row, 0]
-        total = keep * p + (1 - keep * (1 - rest)) * mixed
+        total = keep * p + left_over(keep, rest) * mixed
         likelihood += math.log(total)
         from_others = (1 - keep) * mixed / total
         gated[row, 0] += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import kernel
-from plre.model._probabilities import dot
+from plre.lowrank._kernels import dot_rows
 from plre.smoothing._kernels import bucket_of
 
 #: A sum of probabilities that is nothing but the rounding of others.
@@ -121,4 +121,4 @@ def add_low_rank(children, suffixes, slices, slice_start, rank, left, left_start
         m = slices[h]
         for e in range(children[h] - children[0], children[h + 1] - children[0]):
             row = left_start[m] + np.int64(suffixes[e] - slice_start[m]) * rank[m]
-            prob[e] += dot(left, row, right, right_start[h], rank[m])
+            prob[e] += dot_rows(left, row, right, right_start[h], rank[m])

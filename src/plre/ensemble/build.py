@@ -7,6 +7,7 @@ its n-grams and completes its contexts, which are (n-1)-grams: their weights and
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,9 @@ from plre.ensemble.ladder import split
 from plre.ensemble.recipe import Recipe, Rung
 from plre.lowrank.blocks import Blocks, Factors, average, stack
 from plre.lowrank.factorise import factorise
-from plre.model._finding import hash_piece
-from plre.model.draft import Draft
-from plre.model.layout import Code, Layout, LowRank, backoff_code
-from plre.model.ngrams import NgramModel
+from plre.model.component import Component
+from plre.model.lm import LanguageModel
+from plre.model.ngrams import Order, assemble
 from plre.progress import Advance, Progress
 from plre.scratch import Column, Growing, Scratch, slices
 from plre.smoothing.discounts import Discount, counts_of_counts, estimate
@@ -124,53 +124,63 @@ class Builder:
         """Forget all factors but these."""
         self._factors = {key: factors for key, factors in self._factors.items() if key in wanted}
 
-    def layout(self, recipe: Recipe, *, bits: int = 32, leading: bool = False) -> Layout:
-        """Where each byte of the recipe's model is; ``leading`` if it leads others."""
-        factors = {n: self.factors(n, rungs) for n, rungs in recipe.rungs.items() if rungs}
-        sizes = tuple(len(self.counts[n]) for n in range(1, recipe.order + 1))
-        low_rank = {n: LowRank(len(f.left), len(f.right)) for n, f in factors.items()}
-        codes = (Code(),) * recipe.order
-        leading = leading and recipe.order > 1
-        return Layout(sizes, len(self.vocab.slots), len(self.vocab.arena), bits // 8, codes, low_rank, leading)
-
-    def build(
-        self,
-        metadata: dict[str, Any] | None = None,
-        recipe: Recipe | None = None,
-        *,
-        bits: int = 32,
-        leaks: NDArray[np.float64] | None = None,
-    ) -> NgramModel:
-        """The model; ``recipe`` may differ from the builder's in its rungs. ``bits`` is what a probability takes.
+    def component(self, recipe: Recipe | None = None, *, leaks: NDArray[np.float64] | None = None) -> Component:
+        """The n-grams as a component; ``recipe`` may differ from the builder's in its rungs.
 
         With ``leaks`` it is one that leads others (``model/gates.py``): the share of what goes from a context to the
         shorter one that goes to the others instead, for each order and each bucket of the context's total.
         """
         recipe = recipe or self.recipe
         factors = {n: self.factors(n, rungs) for n, rungs in recipe.rungs.items() if rungs}
-        layout = self.layout(recipe, bits=bits, leading=leaks is not None)
-        draft = Draft(layout, self.scratch)
-        with self.progress.stage("assembling", sum(layout.sizes), "n-grams") as advance:
-            draft.put("vocab.bytes", self.vocab.arena)
-            draft.put("vocab.starts", self.vocab.starts)
-            draft.put("vocab.slots", self.vocab.slots)
-            prob: Column = self._unigrams() if leaks is None else self._unigrams() * np.float32(1 - leaks[0, 0])
+        sizes = [len(self.counts[n]) for n in range(1, recipe.order + 1)]
+        with self.progress.stage("assembling", 2 * sum(sizes), "n-grams") as advance:
+            unigrams = self._unigrams() if leaks is None else self._unigrams() * np.float32(1 - leaks[0, 0])
             # What the probabilities after a context sum to beyond 1: the context without words, to begin with.
-            sums = np.array([prob.sum(dtype=np.float64) - 1], np.float32)
+            sums = np.array([unigrams.sum(dtype=np.float64) - 1], np.float32)
+            prob: Column = unigrams
+            made = []
             for n in range(2, recipe.order + 1):
                 powers = [rung.power for rung in recipe.rungs.get(n, ())]
                 own_leaks = None if leaks is None else leaks[n - 1]
-                prob, sums = self._add_order(n, powers, factors.get(n), own_leaks, prob, sums, draft, advance)
-            self._pack_highest(recipe.order, prob, draft, advance)
-            about = {
-                "order": recipe.order,
-                "markers": self.counts.markers,
-                **recipe.describe(),
-                "bits": bits,
-                "discounts": [discount.describe() for discount in self.discounts],
-                **(metadata or {}),
-            }
-            return draft.finish(about)
+                made.append(self._add_order(n, powers, factors.get(n), own_leaks, prob, sums, advance))
+                prob, sums = made[-1].prob, made[-1].sums
+            orders = [
+                Order(
+                    self.counts[n].words, self.counts[n].children, order.prob,
+                    made[n - 1].backoff if n < recipe.order else None,
+                    made[n - 1].missing if n < recipe.order and leaks is not None else None, order.factors,
+                )
+                for n, order in enumerate(made, 2)
+            ]  # fmt: skip
+            none = np.zeros(len(unigrams), np.float32) if leaks is not None else None
+            body = assemble(
+                unigrams,
+                np.asarray(made[0].backoff[:]) if made else None,
+                np.asarray(made[0].missing[:]) if made and leaks is not None else none,
+                orders,
+                threads=self.threads,
+                scratch=self.scratch,
+            )
+            advance(sum(sizes))
+        about = {
+            "method": recipe.method,
+            "rungs": recipe.describe()["rungs"],
+            "discounts": [discount.describe() for discount in self.discounts],
+        }
+        return Component(body, about=about)
+
+    def build(self, metadata: dict[str, Any] | None = None, recipe: Recipe | None = None, *, bits: int = 32) -> LanguageModel:
+        """The model of these n-grams alone. ``bits`` is what a probability takes."""
+        recipe = recipe or self.recipe
+        component = self.component(recipe)
+        about = {
+            "order": recipe.order,
+            "markers": self.counts.markers,
+            **recipe.describe(),
+            "bits": bits,
+            **(metadata or {}),
+        }
+        return LanguageModel(self.vocab, [component], about)
 
     @property
     def uniform(self) -> float:
@@ -199,10 +209,9 @@ class Builder:
         leaks: NDArray[np.float64] | None,
         lower: NDArray[np.float32],
         sums: NDArray[np.float32],
-        draft: Draft,
         advance: Advance,
-    ) -> tuple[Column, NDArray[np.float32]]:
-        """Probabilities of order n, and the finished records of order n - 1, whose probabilities are ``lower``.
+    ) -> _Added:
+        """Probabilities of order n, and the weights of its contexts, whose probabilities are ``lower``.
 
         The back-off form, and leaks, need to know what those sum to beyond 1 after each context, ``sums``, and give the
         same of order n.
@@ -216,14 +225,13 @@ class Builder:
             (kept, *_), remains = self._table(n, powers)
         middles = shorter.children[:] if factors else np.empty(0, np.int32)
         right = factors.right.copy() if factors else np.empty(0, np.float32)
-        code = draft.code_probabilities(n - 1, lower)
         highest = n == self.recipe.order
-        hashes = Growing(self.scratch, np.uint64)
         prob = Growing(self.scratch, np.float32) if highest else np.empty(len(table), np.float32)
+        weights, missing = Growing(self.scratch, np.float32), Growing(self.scratch, np.float32)
         backing_off = self.recipe.form == "backoff"
         new_sums = np.empty(len(shorter) if (backing_off or leaks is not None) and not highest else 0, np.float32)
 
-        def run(piece: tuple[int, int]) -> tuple[NDArray[np.float32], NDArray[np.uint64]]:
+        def run(piece: tuple[int, int]) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
             first, last = piece
             children = table.children[first : last + 1]
             start, stop = int(children[0]), int(children[-1])
@@ -254,42 +262,29 @@ class Builder:
                 kernels.scale_contexts(right_start, totals, right)
                 kernels.add_low_rank(children, suffixes, slices_of, middles, factors.rank, factors.left,
                                      factors.left_start, right, right_start, made)  # fmt: skip
-            draft.put_records(
-                n - 1,
-                first,
-                word=shorter.words[first:last],
-                prob=code.encode(lower[first:last], draft.layout.size),
-                backoff=backoff_code(draft.layout.size).encode(backoff, draft.layout.size),
-                rest=backoff_code(draft.layout.size).encode(-own_sums, draft.layout.size),
-                children=children if last == len(shorter) else children[:-1],
-                suffix=slices_of,
-            )
-            hashed = np.empty(stop - start if draft.layout.lines(n) else 0, np.uint64)
-            if len(hashed):
-                hash_piece(first, children, table.words[start:stop], hashed)
-            return made, hashed
+            return made, backoff, -own_sums if leaks is not None else own_sums
 
-        for (first, last), (made, hashed) in overlapped(run, table.pieces(), self.threads):
-            hashes.append(hashed)
+        for (first, last), (made, backoff, lacking) in overlapped(run, table.pieces(), self.threads):
             if isinstance(prob, Growing):
                 prob.append(made)
+            weights.append(backoff)
+            if leaks is not None:
+                missing.append(lacking)
             advance(last - first)
-        if draft.layout.lines(n):
-            draft.put_index(n, hashes.finish(), self.threads)
-        if factors is not None:
-            draft.put_factors(n, factors.rank, factors.left, factors.left_start[:-1], right, factors.right_start[:-1])
-        return prob.finish() if isinstance(prob, Growing) else prob, new_sums
+        done = prob.finish() if isinstance(prob, Growing) else prob
+        scaled = None if factors is None else replace(factors, right=right)
+        return _Added(done, new_sums, weights.finish(), missing.finish() if leaks is not None else None, scaled)
 
-    def _pack_highest(self, n: int, prob: Column, draft: Draft, advance: Advance) -> None:
-        code = draft.code_probabilities(n, prob)
-        words = self.counts[n].words
 
-        def run(part: slice) -> None:
-            codes = code.encode(prob[part], draft.layout.size)
-            draft.put_records(n, part.start, word=words[part], prob=codes)
+@dataclass(frozen=True)
+class _Added:
+    """What one order gives: its probabilities, what they sum to beyond 1 after each context, and its contexts' weights."""
 
-        for part, _ in overlapped(run, slices(len(prob), _PIECE), self.threads):
-            advance(part.stop - part.start)
+    prob: Column
+    sums: NDArray[np.float32]
+    backoff: Column
+    missing: Column
+    factors: Factors | None
 
 
 def _values(layer: NDArray[np.float64], counts: Column) -> NDArray[np.float32]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from plre.ensemble.build import Builder
 from plre.ensemble.recipe import Recipe
 from plre.errors import TooLargeError
@@ -42,7 +44,7 @@ def choose_fractions(builder: Builder, dev: EncodedText, progress: Progress) -> 
         except TooLargeError as error:
             progress.note(f"rank fractions {shown}: left out; {error}")
             continue
-        trials.append(Trial(fractions, tally_scored(lm.order, score_ids(lm, dev.ids)).perplexity()))
+        trials.append(Trial(fractions, tally_scored(lm, score_ids(lm, np.asarray(dev.ids[:]))).perplexity()))
         progress.note(f"rank fractions {shown}: dev perplexity {trials[-1].perplexity:.2f}")
     if not trials:
         return recipe, trials

@@ -8,7 +8,7 @@ with words that never occur.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from plre.clustering.exchange import check_memory, exchange
 from plre.counts.ngrams import Counter
 from plre.ensemble.build import Builder
 from plre.ensemble.recipe import Recipe
-from plre.model.mixture import Mixture, Part, assemble
+from plre.model.component import Component
+from plre.model.lm import LanguageModel
 from plre.progress import Progress
 from plre.scratch import Growing, Scratch, slices
 from plre.text.encode import EncodedText
@@ -36,6 +37,12 @@ class Classes:
     names: Vocabulary
     symbols: NDArray[np.int32]
     shares: NDArray[np.float32]
+
+    def component(self, classes: Component) -> Component:
+        """A component of class n-grams as one that predicts words."""
+        symbols = np.append(self.symbols, len(self.names)).astype(np.int32)
+        about = {**classes.about, "method": "class", "classes": len(self.names) - len(SPECIAL)}
+        return replace(classes, symbols=symbols, shares=np.append(self.shares, np.float32(0)), about=about)
 
     def of(self, text: EncodedText, scratch: Scratch) -> EncodedText:
         """The text, with each word's class in its place."""
@@ -95,10 +102,9 @@ class ClassBuilder:
         #: the fallback is nothing to warn about.
         self._builder = Builder(counts, self.classes.names, recipe, warn=False, **how)
 
-    def build(self, metadata: dict[str, Any], recipe: Recipe | None = None, *, bits: int = 32) -> Mixture:
+    def build(self, metadata: dict[str, Any], recipe: Recipe | None = None, *, bits: int = 32) -> LanguageModel:
         """The model; ``recipe`` may differ from the builder's in its rungs. ``bits`` is what a probability takes."""
         recipe = recipe or self.recipe
-        model = self._builder.build(metadata, recipe, bits=bits)
-        about = {**recipe.describe(), **metadata, "bits": bits}
-        about["classes"] = len(self.classes.names) - len(SPECIAL)
-        return assemble(self.vocab, [Part(model, 1.0, self.classes.symbols, self.classes.shares)], about)
+        about = {"order": recipe.order, "markers": self._builder.counts.markers, **recipe.describe(), **metadata}
+        about |= {"bits": bits, "classes": len(self.classes.names) - len(SPECIAL)}
+        return LanguageModel(self.vocab, [self.classes.component(self._builder.component(recipe))], about)

@@ -22,7 +22,8 @@ from plre._jit import even_ranges, parallel
 from plre.counts.tree import Level, Map, Slot, count_tree
 from plre.ensemble import _contexts as kernels
 from plre.errors import UsageError
-from plre.model.tree import WORDS, TreeLevel, TreeModel, assemble
+from plre.model.component import Component
+from plre.model.contexts import WORDS, ContextLevel, assemble
 from plre.smoothing.discounts import Steps, counts_of_counts, estimate
 from plre.text.vocabulary import BOS, EOS
 
@@ -41,7 +42,7 @@ def build_tree(
     markers: bool = True,
     metadata: Mapping[str, Any] | None = None,
     threads: int = 1,
-) -> TreeModel:
+) -> Component:
     """The model of a text, given as ids over a vocabulary of so many words.
 
     maps        from words to symbols; None stands for the words themselves
@@ -73,13 +74,12 @@ def build_tree(
     own = [Slot(numbers.get(slot.map, WORDS), slot.distance) for slot in slots]
     about = {
         "method": "contexts",
-        "markers": markers,
-        "slots": [[int(tables[s.map].max()) + 1 if s.map in tables else words, s.distance] for s in slots],
         "cut": cut,
         "discounts": [discount.describe() for discount in discounts],
         **(metadata or {}),
     }
-    return assemble(list(tables.values()), own, _linked(smoothed), unigrams, about, threads)
+    body = assemble(list(tables.values()), own, _linked(smoothed), unigrams, threads=threads)
+    return Component(body, about=about)
 
 
 @dataclass(frozen=True)
@@ -122,21 +122,21 @@ def _unigrams(root: Level, discount: Steps, markers: bool) -> NDArray[np.float32
     return probs.astype(np.float32)
 
 
-def _linked(smoothed: list[_Smoothed]) -> list[TreeLevel]:
+def _linked(smoothed: list[_Smoothed]) -> list[ContextLevel]:
     """What is kept of each level, the root first.
 
     Whatever is kept occurs at least as often one level coarser, so what it hangs on is kept too.
     """
     none = np.empty(0, np.int32)
     nothing, no_weight = np.zeros(1, np.int32), np.ones(1, np.float32)
-    levels = [TreeLevel(nothing, no_weight, none, np.zeros(2, np.int32), none, none.view(np.float32))]
+    levels = [ContextLevel(nothing, no_weight, none, np.zeros(2, np.int32), none, none.view(np.float32))]
     kept = np.zeros(1, np.int32)
     for own in smoothed:
         parents = np.searchsorted(kept, own.level.parents[own.nodes])
         levels[-1] = replace(levels[-1], children=_starts(parents, len(kept)))
         owners = np.searchsorted(own.nodes, np.searchsorted(own.level.starts, own.events, "right") - 1)
         levels.append(
-            TreeLevel(
+            ContextLevel(
                 own.level.symbols[own.nodes],
                 own.backoff[own.nodes],
                 none,

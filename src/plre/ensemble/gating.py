@@ -17,7 +17,7 @@ from plre._jit import parallel
 from plre.counts.lookup import Events
 from plre.ensemble import _gating as kernels
 from plre.model.gates import Gates
-from plre.model.layout import GATE_BUCKETS
+from plre.model._plan import GATE_BUCKETS
 from plre.scratch import slices
 from plre.smoothing._kernels import BUCKETS
 from plre.smoothing.discounts import Steps

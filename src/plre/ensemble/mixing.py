@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from plre._jit import cpu_count, parallel
 from plre.errors import TextError, UsageError
 from plre.model.lm import LanguageModel
-from plre.model.mixture import Mixture, all_words, combine, renumber
+from plre.ensemble.combine import all_words, combine, renumber
 from plre.model.scoring import score_ids
 from plre.progress import Progress
 from plre.text.encode import TextOptions, encode_text
@@ -32,7 +32,7 @@ def mix(
     errors: Errors = "strict",
     threads: int | None = None,
     progress: Progress | None = None,
-) -> Mixture:
+) -> LanguageModel:
     """Mix models (or model files): P(w | h) = sum of weight x P_model(w | h).
 
     dev      held-out text on which the weights are found: not text that a model was trained on. Text on which one

@@ -26,12 +26,9 @@ from plre.ensemble.contexts import build_tree
 from plre.ensemble.fit import fit_discounts
 from plre.ensemble.gating import HeldOut, Weights, fit_weights
 from plre.ensemble.recipe import BASELINES, Recipe, Tensors
-from plre.model.file import data_size
-from plre.model.mixture import Mixture, Part, assemble
-from plre.model.ngrams import NgramModel
-from plre.model.parts import MixtureLayout, PartLayout
+from plre.model.component import Component
+from plre.model.lm import LanguageModel
 from plre.model.scoring import score_ids, score_orders
-from plre.model.tree import TreeModel
 from plre.progress import Progress
 from plre.scratch import Scratch
 from plre.smoothing.discounts import Discount, Steps
@@ -93,8 +90,8 @@ class Workshop:
         self._classes: dict[tuple[int, int, int], NDArray[np.int32]] = {}
         self._class_builders: dict[Clustering, tuple[Classes, Builder]] = {}
         self._fitted: dict[Clustering | None, Sequence[Discount]] = dict(known.discounts) if known else {}
-        self._class_models: dict[Clustering, NgramModel] = {}
-        self._trees: dict[str, TreeModel] = {}
+        self._class_models: dict[Clustering, Component] = {}
+        self._trees: dict[str, Component] = {}
         #: If asked to remember: what models say of the held-out text, so that the next recipe only asks new ones.
         self.remember = remember
         self._words_said: dict[Hashable, tuple[Events, NDArray[np.float64]]] = {}
@@ -160,8 +157,8 @@ class Workshop:
             self._class_builders[wanted] = classes, builder
         return self._class_builders[wanted]
 
-    def tree_part(self, recipe: Recipe, chain: Chain) -> Part:
-        """A hybrid-context model as a part of a mixture."""
+    def tree_part(self, recipe: Recipe, chain: Chain) -> Component:
+        """Hybrid contexts as a component."""
         wanted = self.clusterings(recipe)
         key = self._tree_key(recipe, chain)
         if key not in self._trees:
@@ -174,7 +171,7 @@ class Workshop:
                     np.asarray(self.text.ids[:]), len(self.vocab), maps, slots, cut=recipe.tensors.least,
                     markers=self.text.markers, threads=self.threads,
                 )  # fmt: skip
-        return Part(self._trees[key], 1.0)
+        return self._trees[key]
 
     def _tree_key(self, recipe: Recipe, chain: Chain) -> str:
         wanted = self.clusterings(recipe)
@@ -183,20 +180,17 @@ class Workshop:
     def _members_keys(self, recipe: Recipe) -> list[Hashable]:
         return [*self.clusterings(recipe), *(self._tree_key(recipe, chain) for chain in recipe.tensors.contexts)]
 
-    def members(self, recipe: Recipe, dev: NDArray[np.int32] | None = None, bits: int = 32) -> list[Part]:
+    def members(self, recipe: Recipe, dev: NDArray[np.int32] | None = None, bits: int = 32) -> list[Component]:
         """The models that the words lead; their discounts are fitted to ``dev`` if it is given."""
         made = [self.class_part(each, dev, bits) for each in self.clusterings(recipe)]
         return made + [self.tree_part(recipe, chain) for chain in recipe.tensors.contexts]
 
-    def class_part(self, wanted: Clustering, dev: NDArray[np.int32] | None = None, bits: int = 32) -> Part:
-        """A class n-gram model as a part of a mixture."""
-        classes, builder = self.class_builder(wanted, dev)
-        if bits < 32 or wanted not in self._class_models:
-            model = builder.build({"classes": wanted.classes}, bits=bits)
-            if bits < 32:
-                return Part(model, 1.0, classes.symbols, classes.shares)
-            self._class_models[wanted] = model
-        return Part(self._class_models[wanted], 1.0, classes.symbols, classes.shares)
+    def class_part(self, wanted: Clustering, dev: NDArray[np.int32] | None = None, bits: int = 32) -> Component:
+        """Class n-grams as a component."""
+        if wanted not in self._class_models:
+            classes, builder = self.class_builder(wanted, dev)
+            self._class_models[wanted] = classes.component(builder.component())
+        return self._class_models[wanted]
 
     # --- what there is -----------------------------------------------------------------------------------------------
 
@@ -241,11 +235,7 @@ class Workshop:
 
     def size(self, recipe: Recipe) -> int:
         """Bytes of the recipe's model, from all that it is made of (which is made if it was not)."""
-        members = self.members(recipe)
-        words = PartLayout(self.words(recipe).layout(recipe, leading=True), 1.0, False, len(members))
-        others = [PartLayout(part.model.layout, 1.0, part.symbols is not None) for part in members]
-        whole = MixtureLayout(len(self.vocab), len(self.vocab.slots), len(self.vocab.arena), (words, *others))
-        return data_size(whole.shapes())
+        return self.build(recipe, self.unfitted(recipe), {}).nbytes
 
     # --- together ----------------------------------------------------------------------------------------------------
 
@@ -283,16 +273,12 @@ class Workshop:
             self._words_said[key] = said
         return said
 
-    def _member_says(self, key: Hashable, part: Part, dev: NDArray[np.int32]) -> NDArray[np.float64]:
-        """The probability of each event of the held-out text under a model that the words lead."""
+    def _member_says(self, key: Hashable, member: Component, dev: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The probability of each event of the held-out text under a component that the words lead."""
         if key in self._members_said:
             return self._members_said[key]
-        if isinstance(part.model, TreeModel):
-            probs = part.model.score_ids(dev)[dev != BOS]
-        else:
-            assert part.symbols is not None
-            assert part.shares is not None
-            probs = (score_ids(part.model, part.symbols[dev]).probs * part.shares[dev])[dev != BOS]
+        alone = LanguageModel(self.vocab, [member], {"order": member.body.reach, "markers": self.text.markers})
+        probs = score_ids(alone, dev).probs[dev != BOS]
         if self.remember:
             self._members_said[key] = probs
         return probs
@@ -315,16 +301,16 @@ class Workshop:
         wanted = self.clusterings(recipe)
         return Fitted(Weights.unknown(recipe.order, len(wanted) + len(recipe.tensors.contexts)), {})
 
-    def build(self, recipe: Recipe, fitted: Fitted, metadata: dict[str, Any], *, bits: int = 32) -> Mixture:
+    def build(self, recipe: Recipe, fitted: Fitted, metadata: dict[str, Any], *, bits: int = 32) -> LanguageModel:
         """The model."""
-        about = {**recipe.describe(), **metadata, "bits": bits}
-        words = self.words(recipe).build(metadata, recipe, bits=bits, leaks=fitted.weights.leaks)
-        made = [Part(words, 1.0, gates=fitted.weights.gates)]
+        leader = self.words(recipe).component(recipe, leaks=fitted.weights.leaks)
+        made = [replace(leader, gates=fitted.weights.gates)]
         made += self.members(recipe, bits=bits)
-        about["classes"] = [each.classes for each in self.clusterings(recipe)]
+        about: dict[str, Any] = {"order": recipe.order, "markers": self.text.markers, **recipe.describe(), **metadata}
+        about |= {"bits": bits, "classes": [each.classes for each in self.clusterings(recipe)]}
         if fitted.perplexity is not None:
             about["dev_perplexity"] = fitted.perplexity
-        return assemble(self.vocab, made, about)
+        return LanguageModel(self.vocab, made, about)
 
 
 def _words_key(recipe: Recipe, rungs: bool = False) -> str:

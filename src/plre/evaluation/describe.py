@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from plre.evaluation.report import signature
 from plre.model.lm import LanguageModel
-from plre.model.mixture import Mixture, Part, parts_of
-from plre.model.ngrams import NgramModel
-from plre.model.tree import TreeModel
+from plre.model.component import Component
+from plre.model.contexts import Contexts
+from plre.model.ngrams import Ngrams
 from plre.text.vocabulary import SPECIAL
 
 
@@ -29,10 +29,10 @@ def describe_model(lm: LanguageModel) -> str:
         lines.append(f"  quantised   {about['bits']} bits a probability")
     if "pruned" in about:
         lines.append(f"  pruned      threshold {about['pruned']['threshold']:.3g}")
-    for number, part in enumerate(parts_of(lm), 1):
-        if isinstance(lm, Mixture):
-            lines.append(_describe_part(number, part))
-        lines += _describe_tables(part.model) if isinstance(part.model, NgramModel) else _describe_tree(part.model)
+    for number, component in enumerate(lm.components, 1):
+        if len(lm.components) > 1 or component.symbols is not None:
+            lines.append(_describe_component(number, component))
+        lines += _describe_body(component)
     sizes = about["bytes"]
     shown = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in sizes.items())
     lines.append(f"  size        {sum(sizes.values()) / 1e6:.1f} MB: {shown}")
@@ -49,39 +49,44 @@ def _rule(min_count: int | None) -> str:
     return f"seen {min_count} times or more" if min_count else "from a list"
 
 
-def _describe_part(number: int, part: Part) -> str:
-    """Its weight and what its n-grams are made of."""
-    about = part.model.metadata
-    kind = f"n-grams of {part.classes:,} classes" if part.classes else "n-grams of words"
-    if isinstance(part.model, TreeModel):
+def _describe_component(number: int, component: Component) -> str:
+    """Its weight and what it predicts from what."""
+    about, reach = component.about, component.body.reach
+    if isinstance(component.body, Contexts):
         kind = "contexts of words and classes"
-    if part.gates is not None:
-        kind += f", which lead the next {part.members}"
-    return f"  part {number:<6} {about['method']}, order {part.model.order}, weight {part.weight:.3f}, {kind}"
+    else:
+        kind = f"n-grams of {about['classes']:,} classes" if "classes" in about else "n-grams of words"
+    if component.gates is not None:
+        kind += f", which lead the next {component.members}"
+    return f"  component {number:<2} {about['method']}, order {reach}, weight {component.weight:.3f}, {kind}"
 
 
-def _describe_tree(model: TreeModel) -> list[str]:
-    """A line for each level."""
+def _describe_body(component: Component) -> list[str]:
+    """A line for each order or level."""
+    body = component.body
+    return _describe_orders(body, component) if isinstance(body, Ngrams) else _describe_levels(body)
+
+
+def _describe_levels(body: Contexts) -> list[str]:
+    """A line for each level of a chain of contexts."""
     lines = ["  contexts       number  words in them"]
     known = set()
-    for (symbols, distance), nodes, events in zip(
-        model.metadata["slots"], model.info()["nodes"], model.info()["events"], strict=True
-    ):
-        known.add(f"{'word' if symbols == model.layout.words else f'one of {symbols - len(SPECIAL):,} classes'}"
+    about = body.info()
+    for (symbols, distance), contexts, events in zip(about["slots"], about["contexts"], about["events"], strict=True):
+        known.add(f"{'word' if symbols == body.symbols else f'one of {symbols - len(SPECIAL):,} classes'}"
                   f" {distance} back")  # fmt: skip
-        lines.append(f"  {nodes:>19,}  {events:>13,}  {', '.join(sorted(known))}")
+        lines.append(f"  {contexts:>19,}  {events:>13,}  {', '.join(sorted(known))}")
     return lines
 
 
-def _describe_tables(lm: NgramModel) -> list[str]:
+def _describe_orders(body: Ngrams, component: Component) -> list[str]:
     """A line for each order."""
-    about = lm.info()
-    sizes = about["bytes"]
+    about = component.about
     lines = ["  order      n-grams  bytes each  discounts            low rank layers (power, rank)"]
-    for n, (grams, discount) in enumerate(zip(about["ngrams"], about["discounts"], strict=True), 1):
+    for n, (grams, discount) in enumerate(zip(body.sizes, about["discounts"], strict=True), 1):
         shown = " ".join(f"{d:.3f}" for d in discount) if isinstance(discount, list) else discount
         rungs = "; ".join(f"{power:g}, {rank}" for power, rank in about["rungs"].get(str(n), []))
-        highest = f" (highest {int(lm.tensors[f'order{n}.rank'].max())})" if rungs else ""
-        each = sum(size for name, size in sizes.items() if name.split(".")[0] == f"order{n}") / max(grams, 1)
+        highest = f" (highest {body.highest_rank(n)})" if rungs else ""
+        each = sum(t.nbytes for name, t in body.tensors.items() if body.order_of(name) == n) / max(grams, 1)
         lines.append(f"  {n:>5} {grams:>12,} {each:>11.1f}  {shown:<19}  {rungs or '-'}{highest}")
     return lines

@@ -11,7 +11,6 @@ from typing import Any
 
 from plre._version import __version__
 from plre.model.lm import LanguageModel
-from plre.model.mixture import parts_of
 from plre.model.scoring import Scored, Tally
 from plre.progress import Progress
 from plre.text.encode import describe
@@ -140,7 +139,7 @@ def signature(lm: LanguageModel) -> str:
         "class_sweeps": about["tensors"]["sweeps"] if "tensors" in about else "",
         "contexts": ";".join(about["tensors"]["contexts"]) if "tensors" in about else "",
         "starts": about.get("starts", ""),
-        "weights": ",".join(f"{part.weight:.4g}" for part in parts_of(lm)) if "weights" in about else "",
+        "weights": ",".join(f"{each.weight:.4g}" for each in lm.components) if "weights" in about else "",
         "oov": "unk",
         "eos": "counted" if lm.markers else "none",
         "rungs": ",".join(
@@ -149,7 +148,7 @@ def signature(lm: LanguageModel) -> str:
         "uniform": "no" if about.get("uniform") is False else "",
         "seed": about.get("seed", ""),
         "pruned": f"{about['pruned']['threshold']:.4g}" if "pruned" in about else "",
-        "model": about["digest"],
+        "model": lm.digest,
     }
     return "|".join(f"{key}:{value}" for key, value in parts.items() if value != "")
 

@@ -399,3 +399,14 @@ def place_columns(first, last, column_block, rank, right, right_start, before, t
         b = column_block[j]
         for k in range(rank[b]):
             total_right[total_right_start[j] + before[b] + k] = right[right_start[j] + k]
+
+
+@fast_kernel
+def dot_rows(left, a, right, b, rank):
+    """The product of a row of one array of factors, from ``a`` on, and a row of another, from ``b`` on."""
+    u = left[a : a + rank]
+    v = right[b : b + rank]
+    total = 0.0
+    for k in range(rank):
+        total += np.float64(u[k]) * np.float64(v[k])
+    return total

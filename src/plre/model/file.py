@@ -17,6 +17,7 @@ import os
 import stat
 import sys
 import tempfile
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ from numpy.typing import NDArray
 from plre.errors import ModelFileError, UsageError
 
 _DTYPES: dict[str, np.dtype[Any]] = {
-    "I64": np.dtype("<i8"),
+    "U64": np.dtype("<u8"),
+    "U32": np.dtype("<u4"),
     "I32": np.dtype("<i4"),
     "F32": np.dtype("<f4"),
     "U16": np.dtype("<u2"),
@@ -41,25 +43,18 @@ Tensors = dict[str, NDArray[Any]]
 Shapes = dict[str, tuple[np.dtype[Any], int]]
 
 
-def views(shapes: Shapes, data: NDArray[np.uint8]) -> Tensors:
-    """The tensors of a model, end to end in ``data``."""
-    tensors: Tensors = {}
-    at = 0
-    for name, (dtype, count) in shapes.items():
-        size = dtype.itemsize * count
-        tensors[name] = data[at : at + size].view(dtype)
-        at += size
-    return tensors
+def in_order(tensors: Tensors) -> Tensors:
+    """Tensors in the order of a file: cache lines first, then wide types before narrow ones, so that all are aligned."""
+
+    def place(item: tuple[str, NDArray[Any]]) -> tuple[bool, int]:
+        return not item[0].endswith(".lines"), -item[1].dtype.itemsize
+
+    return dict(sorted(tensors.items(), key=place))
 
 
 def shapes(tensors: Tensors) -> Shapes:
     """The types and sizes of tensors."""
     return {name: (tensor.dtype, len(tensor)) for name, tensor in tensors.items()}
-
-
-def data_size(shapes: Shapes) -> int:
-    """Bytes of all tensors."""
-    return sum(dtype.itemsize * count for dtype, count in shapes.values())
 
 
 def header(metadata: dict[str, str], shapes: Shapes) -> bytes:
@@ -75,11 +70,8 @@ def header(metadata: dict[str, str], shapes: Shapes) -> bytes:
     return len(text).to_bytes(8, "little") + text
 
 
-def write(path: str, head: bytes, data: NDArray[np.uint8], descriptor: int | None = None) -> None:
-    """Write a model; at no moment is there a half-written file under ``path``.
-
-    If the data is in an open file already, ``descriptor`` says in which: it is copied without passing through memory.
-    """
+def write(path: str, head: bytes, tensors: Iterable[NDArray[Any]]) -> None:
+    """Write a model; at no moment is there a half-written file under ``path``."""
     path = os.path.realpath(path)
     temporary = None
     try:
@@ -87,10 +79,10 @@ def write(path: str, head: bytes, data: NDArray[np.uint8], descriptor: int | Non
         handle, temporary = _new_file(os.path.dirname(path))
         with os.fdopen(handle, "wb") as file:
             file.write(head)
-            for start in range(0, len(data), _CHUNK):
-                file.write(
-                    data[start : start + _CHUNK].data if descriptor is None else os.pread(descriptor, _CHUNK, start)
-                )
+            for tensor in tensors:
+                data = memoryview(tensor.view(np.uint8))
+                for start in range(0, len(data), _CHUNK):
+                    file.write(data[start : start + _CHUNK])
             file.flush()
             os.fsync(file.fileno())
             if temporary is None:
@@ -146,8 +138,8 @@ def _umask() -> int:
     return mask
 
 
-def read(path: str) -> tuple[dict[str, str], Tensors, NDArray[np.uint8]]:
-    """Metadata, tensors and the whole data of a file, memory-mapped."""
+def read(path: str) -> tuple[dict[str, str], Tensors]:
+    """Metadata and tensors of a file, memory-mapped."""
     try:
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
@@ -158,7 +150,7 @@ def read(path: str) -> tuple[dict[str, str], Tensors, NDArray[np.uint8]]:
             if size < 16:
                 raise ModelFileError(f"{path}: is empty or cut off ({size} bytes); it is not a plre model")
             length = int.from_bytes(first[:8], "little")
-            if length > _LARGEST_HEADER or first[8:9] != b"{":
+            if length > _LARGEST_HEADER or (8 + length) % _ALIGN or first[8:9] != b"{":
                 raise ModelFileError(f"{path}: is not a plre model; {_looks_like(first)}")
             if 8 + length > size:
                 raise ModelFileError(f"{path}: is cut off within its header; copy or train it again")
@@ -187,8 +179,10 @@ def read(path: str) -> tuple[dict[str, str], Tensors, NDArray[np.uint8]]:
                 continue
             if start < 0 or start % dtype.itemsize or stop - start != dtype.itemsize * int(np.prod(entry["shape"])):
                 raise ValueError(f"tensor {name} has impossible offsets")
-            tensors[name] = data[start:stop].view(dtype).reshape(entry["shape"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if len(entry["shape"]) != 1:
+                raise ValueError(f"tensor {name} is not flat")
+            tensors[name] = data[start:stop].view(dtype)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ModelFileError(f"{path}: its header is damaged ({error}); copy or train the model again") from None
     if "plre" not in metadata:
         raise ModelFileError(f"{path}: is a safetensors file, but not a plre model")
@@ -197,7 +191,7 @@ def read(path: str) -> tuple[dict[str, str], Tensors, NDArray[np.uint8]]:
             f"{path}: should have {8 + length + end} bytes but has {size}: it is cut off or damaged; "
             "copy or train it again"
         )
-    return metadata, tensors, data
+    return metadata, tensors
 
 
 def map_privately(descriptor: int) -> mmap.mmap:
@@ -214,7 +208,7 @@ def _looks_like(first: bytes) -> str:
     if first.startswith(b"mmap lm http://kheafield.com/code"):
         return "it looks like a KenLM binary file, whose source text or ARPA file is needed instead"
     if b"\\data\\" in first:
-        return "it looks like an ARPA file"
+        return "it looks like an ARPA file, which plre cannot read yet; train a model on the text instead: plre train"
     if first.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")):
         return "it looks compressed; decompress it first"
     try:

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.model.layout import GATE_BUCKETS
+from plre.model._plan import GATE_BUCKETS
+
 
 
 @dataclass(frozen=True)

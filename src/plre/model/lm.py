@@ -2,126 +2,137 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import os
-from abc import ABC, abstractmethod
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plre._jit import cpu_count, parallel
 from plre.errors import ModelFileError, PlreError, TextError, UsageError
-from plre.model import _parts, _texts, file, layout
+from plre.model import _questions as questions
+from plre.model import check, neighbours, storage
+from plre.model.component import Component
+from plre.model.contexts import Contexts
+from plre.model.ngrams import Columns, Ngrams
+from plre.model.plan import Plan
 from plre.model.scoring import Scored, Tally, score_ids, score_lines, score_text, tally_text
-from plre.model.state import State
 from plre.progress import Progress
 from plre.text.encode import TextOptions
 from plre.text.sources import Errors, Source
 from plre.text.vocabulary import BOS, EOS, NOTHING, UNK, Vocabulary
 
+#: What a decoder carries from word to word: the words that still matter, as ids of 4 bytes, oldest first. Equal states
+#: give equal futures. Being bytes, states can be hashed, compared, copied and pickled for nothing.
+State = bytes
+#: A word, or its id.
+Word = str | int
+#: What stands before a word: a text, a list of words, or a state.
+Context = str | bytes | Sequence[Word]
+
 _LINES_A_TASK = 4096
 _MARKER = "the sentence holds <s> or </s>; plre adds them by itself (bos=True, eos=True)"
 
 
-class _Ids(dict[str, int]):
+class Step(NamedTuple):
+    """What :meth:`LanguageModel.advance` says with ``full=True``."""
+
+    logprob: float
+    state: State
+    #: The length of the longest n-gram that was found.
+    matched: int
+    unknown: bool
+
+
+class _Ids(dict[Any, int]):
     """The ids of words that were asked for before, so that the next time they are found at once."""
 
     def __init__(self, vocab: Vocabulary) -> None:
         super().__init__()
         self.vocab = vocab
 
-    def __missing__(self, word: str) -> int:
-        w = self.vocab[word]
-        if w:  # unknown words are not kept: there is no end to them
-            self[word] = w
-        return w
+    def __missing__(self, word: Word) -> int:
+        if isinstance(word, str):
+            w = self.vocab[word]
+            if w:  # unknown words are not kept: there is no end to them
+                self[word] = w
+            return w
+        if isinstance(word, int | np.integer) and 0 <= word < len(self.vocab):
+            return int(word)
+        raise UsageError(f"{word!r} is neither a word nor the id of one: ids are 0 to {len(self.vocab) - 1}")
 
 
-class LanguageModel(ABC):
-    """A trained model: one of n-grams (``ngrams.py``), or a mixture of such (``mixture.py``).
+class LanguageModel:
+    """A trained model: one component or several over one vocabulary (``component.py``).
 
     Make one with :func:`plre.train` or open one with :func:`plre.load`.
 
     Scores are base 10 logarithms, as in KenLM and ARPA files. A context is a list of words or one string, oldest word
-    first; it may start with ``<s>``. Words that the model does not know count as ``<unk>``.
+    first, or a state; it may start with ``<s>``. Words that the model does not know count as ``<unk>``. Where a word is
+    asked for, its id will do.
     """
 
     def __init__(
         self,
+        vocab: Vocabulary,
+        components: Sequence[Component],
         metadata: Mapping[str, Any],
-        tensors: file.Tensors,
-        data: NDArray[np.uint8],
         path: str | None = None,
-        backing: Any = None,
     ) -> None:
+        self.vocab = vocab
+        self.components = tuple(components)
         self.metadata = metadata
-        #: The file without a name that ``data`` is in, if it is in one.
-        self._backing = backing
         self.path = path
         self._file = None if path is None else os.path.abspath(path)
         self.order: int = metadata["order"]
         self.markers: bool = metadata["markers"]
-        self.tensors = tensors
-        letters = tensors["vocab.bytes"][: int(tensors["directory"][layout.LETTER_COUNT])]
-        self.vocab = Vocabulary(letters, tensors["vocab.starts"], tensors["vocab.slots"])
-        #: What the kernels work on: the whole model, as bytes.
-        self.memory = data
-        #: The same as an address and a size, which are faster to pass on than an array.
-        self._address, self._size = data.ctypes.data, data.nbytes
-        self._ids = _Ids(self.vocab)
+        self.plan = Plan(vocab, self.components)
+        #: The longest n-gram that has a say; classes may have longer ones than words.
+        self.reach = self.plan.reach
+        self._address = self.plan.address
+        self._ids = _Ids(vocab)
 
     # --- making, saving, loading -------------------------------------------------------------------------------------
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that the model consists of, which is nearly the size of its file."""
+        return storage.size_of(self)
+
+    @property
+    def digest(self) -> str:
+        """A checksum of the model."""
+        if "digest" not in self.metadata:
+            self.metadata = {**self.metadata, "digest": storage.checksum(self)}
+        return str(self.metadata["digest"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, replacing an old one only when the new one is complete."""
         name = os.fspath(path)
-        text = json.dumps(self.metadata, ensure_ascii=False, separators=(",", ":"))
-        descriptor = None if self._backing is None else self._backing.file.fileno()
-        file.write(name, file.header({"plre": text}, file.shapes(self.tensors)), self.memory, descriptor)
+        self.metadata = storage.save(self, name)
         self.path = name
         self._file = os.path.abspath(name)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> LanguageModel:
         """Open a model file; it is mapped into memory, not read."""
-        from plre.model.mixture import Mixture
-        from plre.model.ngrams import NgramModel
-
         name = os.fspath(path)
-        raw, tensors, data = file.read(name)
+        stored = storage.load(name)
         try:
-            metadata = json.loads(raw["plre"])
-            other = dict(metadata).get("kind")
-            if other is None:
-                layout.check_metadata(metadata)
-        except (ValueError, KeyError, TypeError) as error:
-            raise ModelFileError(f"{name}: its header is damaged ({error}); copy or train the model again") from None
-        if other is not None:
-            raise ModelFileError(f"{name}: is a {other}; open it with plre.neural.load")
-        version = metadata["format"]
-        if version != layout.FORMAT:
-            raise ModelFileError(
-                f"{name}: has format {version}, this plre reads format {layout.FORMAT}; "
-                + ("train it again" if version < layout.FORMAT else "install a newer plre")
-            )
-        kind = Mixture if "parts" in metadata else NgramModel
-        kind.check(name, metadata, tensors)
-        return kind(metadata, tensors, data, name)
-
-    @staticmethod
-    @abstractmethod
-    def check(name: str, metadata: Mapping[str, Any], tensors: file.Tensors) -> None:
-        """Refuse a file whose tensors do not fit together. Looks only at shapes and ends, so it takes no time."""
+            return LanguageModel(stored.vocab, stored.components, stored.metadata, name)
+        except (ValueError, KeyError, OverflowError) as error:
+            raise ModelFileError(f"{name}: is damaged ({error}); copy or train the model again") from None
 
     def verify(self) -> None:
-        """Read all of the model and raise :class:`ModelFileError` if a byte has changed since it was made."""
-        if digest(self.memory) != self.metadata["digest"]:
-            raise ModelFileError(f"{self.path}: its data was damaged after it was written; copy or train it again")
+        """Read all of the model and raise :class:`ModelFileError` if a byte has changed since it was made.
+
+        Then check that everything in it fits together, which finds a file that was made on purpose to be wrong.
+        """
+        check.verify(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._file is None:
@@ -140,7 +151,7 @@ class LanguageModel(ABC):
             data = sentence.encode("utf-8", "surrogatepass")
         except AttributeError:
             raise _not_a_sentence(sentence) from None
-        score = self._score_line(self._address, self._size, data, bos and self.markers, eos and self.markers)
+        score = self._score_line(self._address, data, bos and self.markers, eos and self.markers)
         if score != score:
             raise TextError(_MARKER)
         return score
@@ -180,13 +191,12 @@ class LanguageModel(ABC):
         if bad >= 0:
             raise TextError(_MARKER)
         bos, eos = bos and self.markers, eos and self.markers
-        ids = np.empty(len(words) + bos + eos, np.int32)
-        ids[int(bos) : int(bos) + len(words)] = words
-        if bos:
-            ids[0] = BOS
-        if eos:
-            ids[-1] = EOS
+        ids = np.concatenate([np.full(bos, BOS, np.int32), words, np.full(eos, EOS, np.int32)])
         return score_ids(self, ids, int(bos))
+
+    @cached_property
+    def _score_line(self) -> Callable[..., float]:
+        return questions.score_line.entry
 
     # --- texts -------------------------------------------------------------------------------------------------------
 
@@ -229,37 +239,133 @@ class LanguageModel(ABC):
         )
         return (scores for _, scores in pieces)
 
+    # --- states ------------------------------------------------------------------------------------------------------
+
+    def begin_state(self) -> State:
+        """The state at the start of a sentence."""
+        return np.int32(BOS).tobytes() if self.markers else b""
+
+    def null_state(self) -> State:
+        """The state that knows nothing of what came before."""
+        return b""
+
+    def advance(self, state: State, word: Word, *, full: bool = False) -> Any:
+        """log10 P(word | state), and the state after the word; with ``full`` a :class:`Step`, which says more."""
+        if full or type(state) is not bytes:
+            return self._advance_fully(state, word)
+        try:
+            return self._step(self._address, state, self._ids[word])
+        except (ValueError, TypeError):
+            raise _not_a_state(state) from None
+
+    def _advance_fully(self, state: State, word: Word) -> Step:
+        probs, matched, states, ids = self._steps([state], [word])
+        return Step(_log10(probs[0]), states[0], int(matched[0]), bool(ids[0] == UNK))
+
+    def advance_many(self, state: State, words: Sequence[Word]) -> tuple[NDArray[np.float64], list[State]]:
+        """:meth:`advance` for each of several words after one state, as for the candidates of a beam."""
+        probs, _, states, _ = self._steps([state], words)
+        return _log10s(probs), states
+
+    def advance_batch(
+        self, states: Sequence[State], words: Sequence[Word]
+    ) -> tuple[NDArray[np.float64], list[State]]:
+        """:meth:`advance` for many states, each with a word of its own."""
+        if len(states) != len(words):
+            raise UsageError(f"there are {len(states)} states but {len(words)} words; give one word for each state")
+        probs, _, states, _ = self._steps(states, words) if len(states) else (np.empty(0), None, [], None)
+        return _log10s(probs), states
+
+    def context(self, state: State) -> list[str]:
+        """The words that a state stands for, oldest first: as much of the past as still matters."""
+        if type(state) is not bytes:
+            raise _not_a_state(state)
+        return [self.vocab.word(int(w)) for w in self._context(state)]
+
+    @cached_property
+    def _step(self) -> Callable[..., tuple[float, State]]:
+        return questions.step.entry
+
+    def _steps(
+        self, states: Sequence[State], words: Sequence[Word]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int8], list[State], NDArray[np.int32]]:
+        """Probabilities, orders matched, states after each word, and ids; one state may serve for all words."""
+        for state in states:
+            if type(state) is not bytes:
+                raise _not_a_state(state)
+        contexts, sizes = self._contexts(states)
+        ids = np.array([self._ids[word] for word in words], np.int32)
+        probs, matched, kept = np.empty(len(ids)), np.empty(len(ids), np.int8), np.empty(len(ids), np.int64)
+        bad = questions.step_many(
+            self._address, self.plan.work_space(), contexts, sizes, ids, probs, matched, kept
+        )
+        if bad >= 0:
+            raise _not_a_state(states[bad if len(states) > 1 else 0])
+        after = np.concatenate([np.broadcast_to(contexts, (len(ids), self.reach)), ids[:, None]], axis=1, dtype=np.int32)
+        data, width = after.tobytes(), 4 * (self.reach + 1)
+        ends = range(width, len(data) + 1, width)
+        return probs, matched, [data[end - 4 * n : end] for end, n in zip(ends, kept.tolist(), strict=True)], ids
+
     # --- words -------------------------------------------------------------------------------------------------------
 
-    def prob(self, word: str, context: str | Sequence[str] = ()) -> float:
-        """P(word | context)."""
-        ids = np.append(self._context(context), np.int32(self.vocab[word]))
-        return 0.0 if ids[-1] == BOS else float(score_ids(self, ids).probs[-1])
+    def _context(self, context: Context) -> NDArray[np.int32]:
+        """Ids of as much of a context as the model can use."""
+        if isinstance(context, bytes):
+            ids = np.frombuffer(context, np.int32) if len(context) % 4 == 0 else None
+            if ids is None or len(ids) > self.reach or (len(ids) and not 0 <= ids.min() <= ids.max() < len(self.vocab)):
+                raise _not_a_state(context)
+            return ids
+        words = _split(context)[-self.reach :]
+        return np.array([self._ids[word] for word in words], np.int32)
 
-    def distribution(self, context: str | Sequence[str] = ()) -> NDArray[np.float64]:
+    def _contexts(self, contexts: Sequence[Context]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Contexts as rows of ids, right-aligned, and how many ids each has."""
+        rows = [self._context(context) for context in contexts]
+        table = np.full((len(rows), self.reach), len(self.vocab), np.int32)
+        for row, ids in zip(table, rows, strict=True):
+            row[len(row) - len(ids) :] = ids
+        return table, np.array([len(ids) for ids in rows], np.int64)
+
+    def prob(self, word: Word, context: Context = ()) -> float:
+        """P(word | context)."""
+        contexts, sizes = self._contexts([context])
+        ids = np.array([self._ids[word]], np.int32)
+        probs = np.empty(1)
+        questions.step_many(
+            self._address, self.plan.work_space(), contexts, sizes, ids, probs, np.empty(1, np.int8), np.empty(1, np.int64)
+        )
+        return float(probs[0])
+
+    def distribution(self, context: Context = ()) -> NDArray[np.float64]:
         """P(w | context) for the whole vocabulary, by word id; sums to one. ``<s>`` has probability 0."""
-        ids = self._context(context)
-        probs = np.empty(len(self.vocab))
-        _parts.spread(self.memory, ids, probs)
+        return self.distributions([context])[0]
+
+    def distributions(self, contexts: Sequence[Context]) -> NDArray[np.float64]:
+        """:meth:`distribution` for many contexts or states, as a table with a row for each."""
+        if isinstance(contexts, str | bytes):
+            raise UsageError("distributions takes a list of contexts; for one use distribution")
+        table, sizes = self._contexts(contexts)
+        probs = np.empty((len(table), len(self.vocab)))
+        questions.spread(self.plan.spreading(), self.plan.work_space(), self._buffer(), table, sizes, probs)
         return probs
 
-    def next_words(
-        self, context: str | Sequence[str] = (), k: int = 10, *, special: bool = False
-    ) -> list[tuple[str, float]]:
+    def _buffer(self) -> NDArray[np.float64]:
+        return np.empty(self.plan.buffer)
+
+    def _allowed(self, unknown: bool) -> NDArray[np.bool_]:
+        """Which of ``<unk>``, ``<s>`` and ``</s>`` may come next."""
+        return np.array([unknown, False, self.markers])
+
+    def next_words(self, context: Context = (), k: int = 10, *, special: bool = False) -> list[tuple[str, float]]:
         """The ``k`` most probable next words with their probabilities; ``special`` lets ``<unk>`` in."""
         probs = self.distribution(context)
-        probs[BOS] = -1.0
-        if not special:
-            probs[UNK] = -1.0
-        if not self.markers:
-            probs[EOS] = -1.0
-        k = min(max(k, 0), int((probs >= 0).sum()))
-        best = np.argsort(-probs, kind="stable")[:k]
-        return [(self.vocab.word(int(i)), float(probs[i])) for i in best]
+        best = np.empty(min(max(k, 0), len(probs)), np.int64)
+        count = questions.top_words(probs, self._allowed(special), best) if len(best) else 0
+        return [(self.vocab.word(int(w)), float(probs[w])) for w in best[:count]]
 
     def sample(
         self,
-        context: str | Sequence[str] = (),
+        context: Context = (),
         *,
         max_words: int = 100,
         temperature: float = 1.0,
@@ -269,94 +375,88 @@ class LanguageModel(ABC):
 
         ``temperature`` below 1 prefers likely words, above 1 unlikely ones. ``<unk>`` is never drawn.
         """
+        return self.samples(1, context, max_words=max_words, temperature=temperature, seed=seed)[0]
+
+    def samples(
+        self,
+        count: int,
+        context: Context = (),
+        *,
+        max_words: int = 100,
+        temperature: float = 1.0,
+        seed: int | None = None,
+        threads: int | None = None,
+    ) -> list[str]:
+        """So many random sentences, on all cores; the first is what :meth:`sample` gives for the same seed."""
         if not 0 < temperature < math.inf:
             raise UsageError(f"temperature must be above 0, not {temperature}")
         if seed is not None and seed < 0:
             raise UsageError(f"the seed must be 0 or more, not {seed}")
-        random = np.random.default_rng(seed)
-        never = [UNK, BOS] if self.markers else [UNK, BOS, EOS]
-        start = [word for word in _split(context) if word not in ("", "<s>", "</s>")]
-        history = [*(["<s>"] if self.markers else []), *start]
-        words = list(start)
-        for _ in range(max_words):
-            probs = self.distribution(history)
-            probs[never] = 0.0
-            if not probs.any():
-                break
-            weights = (probs / probs.max()) ** (1 / temperature)
-            weights[never] = 0.0
-            cumulated = np.cumsum(weights)
-            drawn = int(np.searchsorted(cumulated, random.random() * cumulated[-1], side="right"))
-            if drawn == EOS:
-                break
-            words.append(self.vocab.word(drawn))
-            history.append(words[-1])
-        return " ".join(words)
+        start = self.context(context) if isinstance(context, bytes) else _split(context)
+        words = [word for word in start if word not in ("", "<s>", "</s>", BOS, EOS)]
+        ids = np.array([*([BOS] if self.markers else []), *(self._ids[word] for word in words)], np.int32)
+        given = [word if isinstance(word, str) else self.vocab.word(word) for word in words]
+        seed = secrets.randbits(63) if seed is None else seed
+        plan = self.plan.spreading()
 
-    @property
-    def reach(self) -> int:
-        """The longest n-gram that has a say; in a mixture others than words may have longer ones than ``order``."""
-        return self.order
+        def run(number: int) -> str:
+            found = np.empty(max(max_words, 0), np.int32)
+            n = questions.sample(
+                plan, self.plan.work_space(), self._buffer(), ids, self._allowed(False), float(temperature),
+                np.uint64((seed + number * _APART) % 2**64), np.empty(len(self.vocab)), found,
+            )  # fmt: skip
+            return " ".join([*given, *(self.vocab.word(int(w)) for w in found[:n])])
 
-    def _context(self, context: str | Sequence[str]) -> NDArray[np.int32]:
-        """Ids of as much of the context as the model can use."""
-        words = _split(context)[-(self.reach - 1) :] if self.reach > 1 else []
-        return np.array([self.vocab[word] for word in words], np.int32)
-
-    @cached_property
-    def _score_line(self) -> Callable[..., float]:
-        return _texts.score_line.entry
-
-    # --- states ------------------------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def begin_state(self) -> State:
-        """The state at the start of a sentence."""
-
-    @abstractmethod
-    def null_state(self) -> State:
-        """The state that knows nothing of what came before."""
-
-    @abstractmethod
-    def advance(self, state: State, word: str) -> tuple[float, State]:
-        """log10 P(word | state), and the state after the word."""
-
-    @abstractmethod
-    def context(self, state: State) -> list[str]:
-        """The words that a state stands for, oldest first: as much of the past as still matters."""
+        return parallel(run, range(max(count, 0)), threads or cpu_count())
 
     # --- what is inside ----------------------------------------------------------------------------------------------
 
     def __contains__(self, word: object) -> bool:
         return word in self.vocab
 
-    @abstractmethod
     def neighbours(self, word: str, k: int = 10) -> list[tuple[str, float]]:
-        """Words used like ``word``: their latent classes in the low rank bigram overlap (1 is complete overlap)."""
+        """Words used like ``word``, with how much alike they are, from 0 to 1 (``neighbours.py`` says how)."""
+        return neighbours.nearest(self, word, k)
 
-    @abstractmethod
     def ngrams(self, n: int) -> Iterator[tuple[tuple[str, ...], float]]:
-        """All n-grams of one order that were seen in training, with P(last word | the others)."""
+        """All n-grams of one order that were seen in training, with P(last word | the others).
 
-    @abstractmethod
+        Of a model of several components: those of the first one that is of word n-grams.
+        """
+        bodies = [each.body for each in self.components if each.symbols is None and isinstance(each.body, Ngrams)]
+        if not bodies:
+            raise UsageError("this model has no n-grams of words")
+        if not 1 <= n <= bodies[0].order:
+            raise UsageError(f"the model has orders 1 to {bodies[0].order}, not {n}")
+        return Columns(bodies[0]).ngrams(n, self.vocab)
+
     def info(self) -> dict[str, Any]:
         """What the model is, how it was made, and how many bytes each part takes."""
+        return storage.describe(self)
 
 
-def digest(data: NDArray[np.uint8]) -> str:
-    """A checksum of a model's data."""
-    return hashlib.blake2b(data.data, digest_size=8).hexdigest()
+#: The seeds of samples lie this far apart.
+_APART = 0xD1342543DE82EF95
 
 
 def _not_a_sentence(given: object) -> UsageError:
     return UsageError(f"a sentence is one string with its words separated by spaces, not {type(given).__name__}")
 
 
+def _not_a_state(given: object) -> UsageError:
+    return UsageError(f"{given!r} is not a state of this model")
+
+
 def _log10(p: float) -> float:
     return math.log10(p) if p > 0 else -math.inf
 
 
-def _split(context: str | Sequence[str]) -> list[str]:
+def _log10s(probs: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(divide="ignore"):
+        return np.log10(probs)
+
+
+def _split(context: Context) -> list[Word]:
     """A context as words; a string is split as text is, at ASCII white space only."""
     if not isinstance(context, str):
         return list(context)

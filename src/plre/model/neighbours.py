@@ -1,70 +1,95 @@
-"""Words that are used alike, by the latent classes of the low rank bigram or by clusterings."""
+"""Words that are used alike: by latent classes of the low rank bigram, or by the words that stand before and after.
+
+Two profiles of a word are compared with those of the others: one of it as the word that is predicted, one of it as the
+word before. How much alike two profiles are is the Bhattacharyya coefficient, from 0 to 1; neighbours are sorted by
+the mean of both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plre.errors import UsageError
-from plre.text.vocabulary import SPECIAL, Vocabulary
+from plre.model.component import Component
+from plre.model.ngrams import Columns, Ngrams
+from plre.text.vocabulary import SPECIAL
 
 if TYPE_CHECKING:
-    from plre.model.ngrams import NgramModel
+    from plre.model.lm import LanguageModel
+
+#: Only so many of the most frequent words are compared: of others too little is known.
+_CANDIDATES = 20_000
+#: The words beside a word are told apart by their classes, or, in a model without classes, if they are among so many.
+_FREQUENT = 1_000
+
+Profiles = NDArray[np.floating]
 
 
-def classes(lm: NgramModel) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """P(class | word) of every word, as the word that is predicted and as the word before it.
+def nearest(lm: LanguageModel, word: str, k: int) -> list[tuple[str, float]]:
+    """The ``k`` words whose profiles are most like those of ``word``."""
+    if word not in lm.vocab:
+        raise UsageError(f"the model does not know the word {word!r}")
+    index = lm.vocab[word]
+    words = next((each for each in lm.components if isinstance(each.body, Ngrams) and each.symbols is None), None)
+    if words is None or words.body.reach < 2:
+        raise UsageError("neighbours are found by bigrams of words, which this model does not have")
+    candidates = np.unique([*range(min(_CANDIDATES, len(lm.vocab))), index])
+    low_rank = latent_classes(words)
+    overlap = np.zeros(len(candidates))
+    for profiles in low_rank or beside(words, _groups(lm), candidates):
+        own = np.sqrt(profiles[candidates] if low_rank else profiles)
+        overlap += own @ own[np.searchsorted(candidates, index)] / 2
+    overlap[np.isin(candidates, [*range(len(SPECIAL)), index])] = -1.0
+    best = np.argsort(-overlap, kind="stable")[: max(k, 0)]
+    return [(lm.vocab.word(int(candidates[i])), float(overlap[i])) for i in best if overlap[i] > 0]
+
+
+def latent_classes(component: Component) -> tuple[Profiles, Profiles] | None:
+    """P(class | word) of every word, as predicted and as the word before; None without a low rank bigram.
 
     The low rank bigram is a sum over classes k of (mass of word w in k) x (share of context h in k), so both are read
     off its factors. A row of zeros belongs to a word that the factors do not know.
     """
-    tensors = lm.tensors
-    if "order2.rank" not in tensors:
-        raise UsageError(
-            "neighbours are found by the low rank bigram, which this model does not have; "
-            "train with --method plre and order 2 or more"
-        )
-    if int(tensors["order2.rank"][0]) < 2:
-        raise UsageError(
-            "the low rank bigram of this model has rank 1, for which all words are alike; train on more text"
-        )
-    words = len(lm.vocab)
-    predicted, before = (side.reshape(words, -1) for side in lm.factors(2))
-    before = before * predicted.sum(axis=0)
-    return _rows_to_one(predicted), _rows_to_one(before)
+    both = component.body.tensors.get("order2.factors")
+    words = component.body.symbols
+    if both is None or len(both) < 4 * words:  # of rank 1, for which all words are alike
+        return None
+    before, predicted = np.moveaxis(both.reshape(words, 2, -1), 1, 0)
+    return _rows_to_one(predicted), _rows_to_one(before * predicted.sum(axis=0))
 
 
-def _rows_to_one(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+def beside(
+    component: Component, groups: NDArray[np.int32], candidates: NDArray[np.int64]
+) -> tuple[Profiles, Profiles]:
+    """For each candidate what stands before it and what after it: the share of each group of words."""
+    assert isinstance(component.body, Ngrams)
+    columns = Columns(component.body, 2)
+    bigrams = columns.orders[0]
+    before = np.repeat(np.arange(component.body.symbols), np.diff(bigrams.children))
+    mass = columns.prob[before] * bigrams.prob
+    place = np.full(component.body.symbols, -1)
+    place[candidates] = np.arange(len(candidates))
+    count = int(groups.max()) + 1
+    profiles = []
+    for own, other in ((bigrams.words, before), (before, bigrams.words)):
+        known = place[own] >= 0
+        cells = place[own[known]] * count + groups[other[known]]
+        profiles.append(_rows_to_one(np.bincount(cells, mass[known], len(candidates) * count).reshape(-1, count)))
+    return profiles[0], profiles[1]
+
+
+def _groups(lm: LanguageModel) -> NDArray[np.int32]:
+    """The group of each word: its class in the finest clustering of no more than some hundred classes, or itself."""
+    maps = [each.symbols[:-1] for each in lm.components if each.symbols is not None and each.shares is not None]
+    maps = [table for table in maps if len(SPECIAL) + 1 < table.max() < _FREQUENT]
+    if maps:
+        return max(maps, key=lambda table: int(table.max()))
+    return np.minimum(np.arange(len(lm.vocab)), _FREQUENT).astype(np.int32)
+
+
+def _rows_to_one(matrix: Profiles) -> Profiles:
     sums = matrix.sum(axis=1, keepdims=True)
     return np.divide(matrix, sums, out=np.zeros_like(matrix), where=sums > 0)
-
-
-def alike(vocab: Vocabulary, clusterings: Sequence[NDArray[np.int32]], word: str, k: int) -> list[tuple[str, float]]:
-    """The ``k`` words that share the class of ``word`` in the largest share of clusterings, frequent ones first."""
-    if word not in vocab:
-        raise UsageError(f"the model does not know the word {word!r}")
-    w = vocab[word]
-    share = np.mean([symbols == symbols[w] for symbols in clusterings], axis=0)
-    share[[w, *range(len(SPECIAL))]] = 0
-    best = np.argsort(-share, kind="stable")[: max(k, 0)]
-    return [(vocab.word(int(i)), float(share[i])) for i in best if share[i] > 0]
-
-
-def nearest(lm: NgramModel, word: str, k: int) -> list[tuple[str, float]]:
-    """The ``k`` words whose classes overlap most with those of ``word``.
-
-    Overlap is the Bhattacharyya coefficient, averaged over the two roles.
-    """
-    if word not in lm.vocab:
-        raise UsageError(f"the model does not know the word {word!r}")
-    index = lm.vocab[word]
-    overlap = np.zeros(len(lm.vocab))
-    for profile in classes(lm):
-        root = np.sqrt(profile)
-        overlap += root @ root[index] / 2
-    overlap[[0, 1, 2, index]] = -1.0
-    best = np.argsort(-overlap, kind="stable")[: max(k, 0)]
-    return [(lm.vocab.word(int(i)), float(overlap[i])) for i in best if overlap[i] > 0]

@@ -1,154 +1,317 @@
-"""A model of n-grams: their tables, and what follows from them for states and lists."""
+"""N-grams as a component of a model: its tensors, made from plain columns and turned back into them.
+
+unigrams               P(s) of each symbol, and 0 for "not known", the symbol after the last one
+weights                of each symbol as a context: backoff and missing mass; of "not known": 1 and 0
+order{n}.lines, ...    the table of order n, from 2 on (``tables.py``); an n-gram's owner is its context
+order{n}.ranks         if order n has low rank layers and n > 2: the rank of each slice, by slot of order n - 2 (of order
+                       1: by symbol)
+order{n}.pointers      n > 2: where in the factors each (n-1)-gram's are, by slot (``_lowrank.py``)
+order{n}.factors       the factors
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.errors import UsageError
-from plre.model import _bytes, _gates, _probabilities, file, layout
-from plre.model.layout import Layout
-from plre.model.lm import LanguageModel
-from plre.model.neighbours import nearest
-from plre.model.state import State
-from plre.text.vocabulary import BOS
+from plre.lowrank.blocks import Factors
+from plre.model import _lowrank
+from plre.model import tables as t
+from plre.model.file import Tensors
+from plre.scratch import Column, Scratch
+from plre.text.vocabulary import BOS, Vocabulary
+
+#: The backoff of a context that has something to say is never exactly 1, which is how it is told from others.
+_ALMOST_ONE = np.nextafter(np.float32(1), np.float32(0))
+_ONE = np.float32(1)
 
 
-class NgramModel(LanguageModel):
-    """P(w | h) from stored n-grams, back-off weights and low rank layers; what :func:`plre.train` mostly makes."""
+@dataclass(frozen=True)
+class Order:
+    """The n-grams of one order as plain columns, sorted by context and then by word.
 
-    @cached_property
-    def layout(self) -> Layout:
-        """Where each byte is."""
-        return Layout.from_directory(self.tensors["directory"])
+    ``children`` says for each (n-1)-gram where its n-grams start, with one entry more; ``backoff`` and ``missing`` are
+    of n-grams as contexts. ``factors`` are the low rank layers: slices are of order n - 2, rows and columns n - 1.
+    """
+
+    words: Column
+    children: Column
+    prob: Column
+    backoff: Column | None = None
+    missing: Column | None = None
+    factors: Factors | None = None
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+def check_names(tensors: Tensors, names: set[str]) -> None:
+    """Refuse tensors that are not just these."""
+    if missing := names - set(tensors):
+        raise ValueError(f"the tensor {min(missing)} is missing")
+    if unknown := set(tensors) - names:
+        raise ValueError(f"it has a tensor {min(unknown)} that such a model does not have")
+
+
+@dataclass(frozen=True)
+class Ngrams:
+    """A component of n-grams over so many symbols; ``missing`` if contexts say what their probabilities lack."""
+
+    symbols: int
+    order: int
+    missing: bool
+    tensors: Tensors
+
+    @property
+    def reach(self) -> int:
+        """The longest n-gram."""
+        return self.order
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many n-grams there are of each order."""
+        width = t.width_of(self.symbols - 1)
+        return self.symbols, *(
+            (len(self.tensors[f"order{n}.symbols"]) - t.PADDING) // width for n in range(2, self.order + 1)
+        )
+
+    @property
+    def low_rank(self) -> list[int]:
+        """The orders that have low rank layers."""
+        return [n for n in range(2, self.order + 1) if f"order{n}.factors" in self.tensors]
+
+    def highest_rank(self, n: int) -> int:
+        """The highest rank of the slices of order n, which has low rank layers."""
+        if n == 2:
+            return len(self.tensors["order2.factors"]) // (2 * self.symbols)
+        return int(self.tensors[f"order{n}.ranks"].max())
 
     @staticmethod
-    def check(name: str, metadata: Mapping[str, Any], tensors: file.Tensors) -> None:
-        """Refuse a file whose tensors do not fit together. Looks only at shapes and ends, so it takes no time."""
-        layout.check(name, tensors, metadata["order"])
+    def order_of(name: str) -> int:
+        """The order that a tensor is of.
 
-    # --- states ------------------------------------------------------------------------------------------------------
+        >>> Ngrams.order_of("order3.lines"), Ngrams.order_of("weights")
+        (3, 1)
+        """
+        first = name.partition(".")[0]
+        return int(first.removeprefix("order")) if first.startswith("order") else 1
 
-    def begin_state(self) -> int:
-        """The state at the start of a sentence."""
-        return self._step(self._address, self._size, 0, BOS)[1] if self.markers else 0
+    def describe(self) -> dict[str, Any]:
+        """What a file's metadata says of it."""
+        return {"kind": "ngrams", "symbols": self.symbols, "order": self.order, "missing": self.missing}
 
-    def null_state(self) -> int:
-        """The state that knows nothing of what came before."""
-        return 0
-
-    @cached_property
-    def _step(self) -> Callable[..., tuple[float, int]]:
-        return _probabilities.advance.entry
-
-    def advance(self, state: State, word: str) -> tuple[float, State]:
-        """log10 P(word | state), and the state after the word."""
-        return self.step(state, self._ids[word])
-
-    def step(self, state: State, w: int) -> tuple[float, int]:
-        """As :meth:`advance`, for a word's id."""
-        try:
-            return self._step(self._address, self._size, state, w)
-        except (ValueError, TypeError, OverflowError):
-            raise UsageError(f"{state!r} is not a state of this model") from None
-
-    def open_gate(self, state: int, root: float) -> tuple[int, float]:
-        """In a mixture that this model leads: the row of its gates after a state, and what its probabilities lack."""
-        return _gates.open_gate.entry(self._address, self._size, state, root)
-
-    def context(self, state: State) -> list[str]:
-        """The words that a state stands for, oldest first: as much of the past as still matters."""
-        n = self.order - 1
-        if not isinstance(state, int):
-            raise UsageError(f"{state!r} is not a state of this model")
-        while n > 0 and state < self._first(n):
-            n -= 1
-        if not 0 <= state < (self._first(n) + self.layout.sizes[n - 1] if n else 1):
-            raise UsageError(f"{state!r} is not a state of this model")
-        words: list[int] = []
-        gram = state - self._first(n) if n else 0
-        while n > 1:
-            words.append(int(self.column(n, "word", gram, gram + 1)[0]))
-            gram = self._parent(n, gram)
-            n -= 1
-        return [self.vocab.word(w) for w in reversed([*words, gram] if n else words)]
-
-    def _first(self, n: int) -> int:
-        return int(self.tensors["directory"][(n - 1) * layout.WIDTH + layout.FIRST])
-
-    def _parent(self, n: int, gram: int) -> int:
-        """The context of an n-gram: the last (n-1)-gram whose children start at or before it."""
-        low, high = 0, self.layout.sizes[n - 2]
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.column(n - 1, "children", middle, middle + 1)[0] <= gram:
-                low = middle
-            else:
-                high = middle
-        return low
-
-    # --- what is inside ----------------------------------------------------------------------------------------------
-
-    def neighbours(self, word: str, k: int = 10) -> list[tuple[str, float]]:
-        """Words used like ``word``: their latent classes in the low rank bigram overlap (1 is complete overlap)."""
-        return nearest(self, word, k)
-
-    def column(self, n: int, name: str, first: int = 0, last: int | None = None) -> NDArray[Any]:
-        """One field of the n-grams of one order (see ``layout.py``), of those from ``first`` to ``last``."""
-        places, stride = self.layout.places(n)
-        at, size = places[name]
-        where = self.tensors["directory"][(n - 1) * layout.WIDTH :]
-        records = self.layout.records(n) if name == "children" else self.layout.sizes[n - 1]
-        out = np.empty((records if last is None else last) - first, np.int32)
-        _bytes.unpack_field(self.memory, first, int(where[layout.GRAMS]), stride, at, size, out)
-        if name not in ("prob", "backoff", "rest"):
-            return out
-        code = self.layout.prob_codes[n - 1] if name == "prob" else layout.backoff_code(self.layout.size)
-        return code.decode(out.view(np.uint32))
-
-    def factors(self, n: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The left and right factors of order n's low rank layers, flat."""
-        size, low_rank = self.layout.size, self.layout.low_rank[n]
-        left, right = self.tensors[f"order{n}.left"], self.tensors[f"order{n}.right"]
-        return (left, right) if size == 4 else (low_rank.left_code.decode(left), low_rank.right_code.decode(right))
-
-    def ngrams(self, n: int) -> Iterator[tuple[tuple[str, ...], float]]:
-        """All n-grams of one order that were seen in training, with P(last word | the others)."""
-        if not 1 <= n <= self.order:
-            raise UsageError(f"the model has orders 1 to {self.order}, not {n}")
-        words = [np.arange(len(self.vocab)), *(self.column(k, "word") for k in range(2, n + 1))]
-        children = [self.column(k, "children") for k in range(1, n)]
-        probs = self.column(n, "prob")
-
-        def below(prefix: tuple[str, ...], start: int, stop: int) -> Iterator[tuple[tuple[str, ...], float]]:
-            depth = len(prefix)
-            for i in range(start, stop):
-                gram = (*prefix, self.vocab.word(int(words[depth][i])))
-                if depth < n - 1:
-                    yield from below(gram, int(children[depth][i]), int(children[depth][i + 1]))
-                elif n > 1 or i != BOS:
-                    yield gram, float(probs[i])
-
-        yield from below((), 0, len(self.vocab))
+    @classmethod
+    def from_tensors(cls, described: Mapping[str, Any], tensors: Tensors) -> Ngrams:
+        """The component that was described so."""
+        symbols, order, missing = described["symbols"], described["order"], described["missing"]
+        if type(symbols) is not int or type(order) is not int or not 1 <= order <= 64 or type(missing) is not bool:
+            raise ValueError("a component of n-grams makes no sense")
+        parts = ("lines", "seeds", "symbols", "ends", "runs")
+        names = {"unigrams", "weights", *(f"order{n}.{part}" for n in range(2, order + 1) for part in parts)}
+        low_rank = [n for n in range(2, order + 1) if f"order{n}.factors" in tensors]
+        names |= {f"order{n}.factors" for n in low_rank}
+        names |= {f"order{n}.{part}" for n in low_rank if n > 2 for part in ("ranks", "pointers")}
+        check_names(tensors, names)
+        if symbols < 1 or len(tensors["unigrams"]) != symbols + 1:
+            raise ValueError("the unigrams have the wrong size")
+        return cls(symbols, order, missing, tensors)
 
     def info(self) -> dict[str, Any]:
-        """What the model is, how it was made, and how many bytes each part takes."""
-        sizes: dict[str, int] = {}
-        for name, tensor in self.tensors.items():
-            section, _, part = name.partition(".")
-            if part == "index":
-                section += ".index"
-            elif section.startswith("order") and part != "grams":
-                section += ".lowrank"
-            sizes[section] = sizes.get(section, 0) + tensor.nbytes
-        return {
-            **self.metadata,
-            "path": self.path,
-            "vocabulary": len(self.vocab),
-            "ngrams": list(self.layout.sizes),
-            "bytes": {section: sizes[section] for section in sorted(sizes)},
-        }
+        """How many n-grams there are of each order."""
+        return {"ngrams": list(self.sizes)}
+
+    def slot(self, n: int) -> int:
+        """Words of 4 bytes in a slot of order n: check and probability, and what a context has."""
+        return 2 if n == self.order else 4 if self.missing else 3
+
+
+def assemble(
+    prob: NDArray[np.float32],
+    backoff: NDArray[np.float32] | None,
+    missing: NDArray[np.float32] | None,
+    orders: Sequence[Order],
+    *,
+    threads: int = 1,
+    scratch: Scratch | None = None,
+) -> Ngrams:
+    """A component from its unigrams and its orders from 2 up."""
+    scratch = scratch or Scratch()
+    symbols, order = len(prob), 1 + len(orders)
+    weights = np.zeros((symbols + 1, 2), np.float32)
+    weights[:, 0] = 1
+    if backoff is not None and orders:
+        weights[:-1, 0] = _told_apart(backoff, orders[0].children)
+    if missing is not None:
+        weights[:-1, 1] = missing
+    tensors: Tensors = {"unigrams": np.append(prob, np.float32(0)), "weights": weights.reshape(-1)}
+    keys: Column = np.arange(symbols, dtype=np.uint64)
+    places = [_Places(None, symbols + 1)]
+    for n, own in enumerate(orders, 2):
+        highest = n == order
+        keys = t.child_keys(own.children, keys, own.words, scratch)
+        values = [own.prob]
+        if not highest:
+            assert own.backoff is not None
+            values.append(_told_apart(np.asarray(own.backoff[:]), orders[n - 1].children))
+            if own.missing is not None:
+                values.append(own.missing)
+        placed = t.place(keys, values, with_slots=not highest, threads=threads, scratch=scratch)
+        tensors[f"order{n}.lines"], tensors[f"order{n}.seeds"] = placed.lines, placed.seeds
+        tensors[f"order{n}.symbols"] = t.list_symbols(own.words, symbols, scratch)
+        tensors[f"order{n}.ends"] = t.end_runs(own.children)
+        tensors[f"order{n}.runs"] = t.start_runs(own.children, places[-1].slots, places[-1].count)
+        if own.factors is not None:
+            tensors |= _factor_tensors(n, own.factors, orders, places, scratch)
+        places.append(_Places(placed.slots, t.Shape(len(own), 1 + len(values)).slots))
+    return Ngrams(symbols, order, missing is not None, tensors)
+
+
+def _told_apart(backoff: NDArray[np.float32], children: Column) -> NDArray[np.float32]:
+    """Weights that are 1 only where nothing was seen after a context."""
+    seen = np.diff(np.asarray(children[:])) > 0
+    return np.where(seen & (backoff == _ONE), _ALMOST_ONE, backoff)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """The slots of an order's records, out of so many; None: the records are symbols, and their own slots."""
+
+    slots: NDArray[np.int32] | None
+    count: int
+
+    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of records, by slot."""
+        out = np.zeros(self.count, values.dtype)
+        if self.slots is None:
+            out[: len(values)] = values
+        else:
+            out[self.slots[self.slots >= 0]] = values[self.slots >= 0]
+        return out
+
+
+def _factor_tensors(n: int, f: Factors, orders: Sequence[Order], places: Sequence[_Places], scratch: Scratch) -> Tensors:
+    """The low rank layers of order n; ``places`` has the slots of the orders below it."""
+    if n == 2:
+        both = np.stack([f.right.reshape(places[0].count - 1, -1), f.left.reshape(places[0].count - 1, -1)], axis=1)
+        return {"order2.factors": both.reshape(-1)}
+    row_start = np.asarray(orders[n - 3].children[:])
+    pointers = np.empty(int(row_start[-1]), np.uint32)
+    arrays = f.rank, f.left, f.left_start, f.right, f.right_start
+    count = _lowrank.join_factors(row_start, *arrays, pointers, np.empty(0, np.float32))
+    factors = t.Draft(max(count, 1), np.float32, scratch).finish()
+    _lowrank.join_factors(row_start, *arrays, pointers, factors)
+    return {
+        f"order{n}.ranks": places[n - 3].spread(f.rank.astype(np.int32)),
+        f"order{n}.pointers": places[n - 2].spread(pointers),
+        f"order{n}.factors": factors,
+    }
+
+
+def size_of(sizes: Sequence[int], missing: bool, factors: Mapping[int, int]) -> int:
+    """Bytes of a component with so many n-grams of each order, and so many numbers of low rank layers by order."""
+    empty = Ngrams(sizes[0], len(sizes), missing, {})
+    shapes = [t.Shape(size, empty.slot(n)) for n, size in enumerate(sizes[1:], 2)]
+    slots = [sizes[0] + 1, *(shape.slots for shape in shapes)]
+    size = 12 * slots[0] + 4 * sum(factors.values())
+    for n, shape in enumerate(shapes, 2):
+        size += shape.nbytes + t.list_bytes(shape.records, sizes[0]) + t.run_bytes(shape.records, slots[n - 2])
+        if n > 2 and n in factors:
+            size += 4 * (slots[n - 3] + slots[n - 2])
+    return size
+
+
+class Columns:
+    """The plain columns of a component, order by order up to ``highest``: what :func:`assemble` was given."""
+
+    def __init__(self, body: Ngrams, highest: int | None = None) -> None:
+        self.body = body
+        count = body.symbols
+        weights = body.tensors["weights"].reshape(-1, 2)[:-1]
+        self.prob = body.tensors["unigrams"][:-1]
+        self.backoff, self.missing = weights[:, 0], weights[:, 1] if body.missing else None
+        self.orders: list[Order] = []
+        #: For each order: the slots of its records; None for symbols.
+        self._slots: list[NDArray[np.int64] | None] = [None]
+        self._keys: list[NDArray[np.uint64]] = [np.arange(count, dtype=np.uint64)]
+        for n in range(2, min(body.order, highest or body.order) + 1):
+            self._read(n)
+
+    def _read(self, n: int) -> None:
+        body, tensors = self.body, self.body.tensors
+        words = t.unpack(tensors[f"order{n}.symbols"], t.width_of(body.symbols - 1)).astype(np.int32)
+        owners = self._slots[-1]
+        starts = t.unpack(tensors[f"order{n}.runs"], t.width_of(len(words)))
+        starts = starts[: body.symbols] if owners is None else starts[owners]
+        children = np.append(np.where(starts < len(words), starts, len(words)), len(words))
+        children = np.minimum.accumulate(children[::-1])[::-1].astype(np.int32)
+        children[0] = 0
+        keys = np.asarray(t.child_keys(children, self._keys[-1], words, Scratch()))
+        slot = body.slot(n)
+        slots, values = t.read_slots(keys, tensors[f"order{n}.lines"], tensors[f"order{n}.seeds"], slot)
+        self._slots.append(slots)
+        self._keys.append(keys)
+        contexts = n < body.order
+        factors = self._factors(n) if f"order{n}.factors" in tensors else None
+        self.orders.append(
+            Order(
+                words, children, values[0], values[1] if contexts else None,
+                values[2] if contexts and body.missing else None, factors,
+            )
+        )  # fmt: skip
+
+    def _factors(self, n: int) -> Factors:
+        tensors, count = self.body.tensors, self.body.symbols
+        both = tensors[f"order{n}.factors"]
+        if n == 2:
+            rank = len(both) // 2 // count
+            right, left = np.moveaxis(both.reshape(count, 2, rank), 1, 0)
+            starts = rank * np.arange(count + 1, dtype=np.int64)
+            return Factors(
+                np.array([rank], np.int32), left.reshape(-1), starts[[0, -1]], right.reshape(-1), starts
+            )
+        slices, grams = self._slots[n - 3], self._slots[n - 2]
+        ranks, pointers = tensors[f"order{n}.ranks"], tensors[f"order{n}.pointers"]
+        rank = (ranks[:count] if slices is None else ranks[slices]).astype(np.int32)
+        row_start = self.orders[n - 3].children
+        suffixes = self.suffixes(n - 1)
+        left_start = np.concatenate([[0], np.cumsum(np.diff(row_start) * rank.astype(np.int64))])
+        right_start = np.concatenate([[0], np.cumsum(rank[suffixes], dtype=np.int64)])
+        left, right = np.empty(left_start[-1], np.float32), np.empty(right_start[-1], np.float32)
+        _lowrank.part_factors(row_start, rank, suffixes, pointers[grams], both, left, left_start, right, right_start)
+        return Factors(rank, left, left_start, right, right_start)
+
+    def ngrams(self, n: int, vocab: Vocabulary) -> Iterator[tuple[tuple[str, ...], float]]:
+        """All n-grams of one order, with P(last word | the others)."""
+        if n == 1:
+            yield from (((vocab.word(w),), float(self.prob[w])) for w in range(self.body.symbols) if w != BOS)
+            return
+
+        def below(prefix: tuple[str, ...], owner: int) -> Iterator[tuple[tuple[str, ...], float]]:
+            order = self.orders[len(prefix) - 1]
+            for i in range(int(order.children[owner]), int(order.children[owner + 1])):
+                gram = (*prefix, vocab.word(int(order.words[i])))
+                if len(gram) < n:
+                    yield from below(gram, i)
+                else:
+                    yield gram, float(order.prob[i])
+
+        for w in range(self.body.symbols):
+            yield from below((vocab.word(w),), w)
+
+    def suffixes(self, n: int) -> NDArray[np.int32]:
+        """The number of each n-gram without its oldest word, among those of order n - 1."""
+        if n == 2:
+            return np.asarray(self.orders[0].words)
+        own, below = self.orders[n - 2], self.orders[n - 3]
+        contexts = np.repeat(self.suffixes(n - 1), np.diff(own.children))
+        # A pair of context and word is known by its place in the list of the order below, which is sorted by both.
+        keys = _pairs(np.repeat(np.arange(len(below.children) - 1), np.diff(below.children)), below.words)
+        return np.searchsorted(keys, _pairs(contexts, own.words)).astype(np.int32)
+
+
+def _pairs(contexts: NDArray[np.integer], words: NDArray[np.integer]) -> NDArray[np.int64]:
+    return contexts.astype(np.int64) << 32 | words.astype(np.int64)

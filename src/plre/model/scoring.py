@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre.errors import TextError
+from plre.model import _questions as questions
 from plre.model import _texts as kernels
+from plre.model._plan import COLUMNS
 from plre.progress import Progress
 from plre.text.encode import TextOptions, describe, encode_block, overlapped, refuse_marker, sentences
 from plre.text.sources import Block, Source, raw_blocks, sized, valid
-from plre.text.vocabulary import END, END_AND_START
+from plre.text.vocabulary import BOS, END_AND_START
 
 if TYPE_CHECKING:
     from plre.model.lm import LanguageModel
-    from plre.model.ngrams import NgramModel
 
 
 @dataclass(frozen=True)
@@ -58,16 +59,24 @@ class Tally:
 
 def score_ids(lm: LanguageModel, ids: NDArray[np.int32], first: int = 0) -> Scored:
     """The probability of each position given those before it."""
-    probs = np.empty(len(ids))
-    matched = np.empty(len(ids), np.int8)
-    kernels.score_ids(lm.memory, ids, probs, matched)
+    return _score_padded(lm, np.concatenate([np.full(lm.reach, len(lm.vocab), np.int32), ids]), first)
+
+
+def _score_padded(lm: LanguageModel, padded: NDArray[np.int32], first: int = 0) -> Scored:
+    """:func:`score_ids` for ids that have as many words before them as the model can use."""
+    ids = padded[lm.reach :]
+    probs, matched = np.empty(len(ids)), np.empty(len(ids), np.int8)
+    plan = lm.plan
+    questions.score_ids(plan.address, padded, plan.work_space(), probs, matched)
     return Scored(ids, probs, matched, first)
 
 
-def score_orders(lm: NgramModel, ids: NDArray[np.int32]) -> NDArray[np.float64]:
-    """The probability of each position as each order of a model has it, from the lowest up."""
+def score_orders(lm: LanguageModel, ids: NDArray[np.int32]) -> NDArray[np.float64]:
+    """The probability of each position as each order of a model of one component of n-grams has it, the lowest first."""
     probs = np.empty((lm.order, len(ids)))
-    kernels.score_orders(lm.memory, ids, probs)
+    padded = np.concatenate([np.full(lm.reach, len(lm.vocab), np.int32), ids])
+    plan = lm.plan
+    questions.score_orders(plan.address, padded, plan.work_space(), np.empty((lm.order, COLUMNS)), probs)
     return probs
 
 
@@ -75,13 +84,19 @@ def score_lines(
     lm: LanguageModel, data: bytes, *, bos: bool, eos: bool, skip_markers: bool = False, each: bool = True
 ) -> tuple[Tally, NDArray[np.float64], int]:
     """Sums over whole lines, the log10 probability of each (if asked for), and the place of a stray marker or -1."""
-    tally = Tally(lm.order)
+    encoded, bad = lm.vocab.encode(data, END_AND_START, skip_markers=skip_markers)
     lines = np.empty(data.count(b"\n") if each else 0)
-    newline = END_AND_START if bos else END
-    bad = kernels.score_text(
-        lm.memory, data, newline, skip_markers, eos, tally.counts, tally.logprob10, tally.hits, lines
-    )
-    return tally, lines, bad
+    if bad >= 0:
+        return Tally(lm.order), lines, bad
+    padded = np.full(lm.reach + len(encoded), len(lm.vocab), np.int32)
+    padded[lm.reach :][:1] = BOS
+    padded[lm.reach + 1 :] = encoded[:-1]
+    if not bos:
+        padded[padded == BOS] = len(lm.vocab)
+    scored = _score_padded(lm, padded)
+    if each:
+        kernels.line_scores(scored.ids, scored.probs, eos, lines)
+    return tally_scored(lm, scored), lines, bad
 
 
 def score_text(
@@ -129,10 +144,13 @@ def score_words(
             yield scored
 
 
-def tally_scored(order: int, scored: Scored) -> Tally:
+def tally_scored(lm: LanguageModel, scored: Scored) -> Tally:
     """The sums of one piece."""
-    tally = Tally(order)
-    kernels.tally(scored.ids, scored.probs, scored.matched, scored.first, tally.counts, tally.logprob10, tally.hits)
+    tally = Tally(lm.order)
+    part = slice(scored.first, None)
+    kernels.tally(
+        scored.ids[part], scored.probs[part], scored.matched[part], len(lm.vocab), tally.counts, tally.logprob10, tally.hits
+    )
     return tally
 
 
@@ -152,7 +170,7 @@ def tally_text(
             whole.add(part)
     else:
         for scored in score_words(lm, source, options=options, threads=threads, progress=progress):
-            whole.add(tally_scored(lm.order, scored))
+            whole.add(tally_scored(lm, scored))
             if also:
                 also(scored)
     if not whole.counts.sum():

@@ -21,8 +21,6 @@ NOTHING, END, END_AND_START = 0, 1, 2
 BATCH = 256
 
 _NEWLINE = 10
-#: 2^32 divided by the golden ratio.
-_GOLDEN = 0x9E3779B1
 _SEED = np.uint64(14695981039346656037)
 _EACH = np.uint64(0x0101010101010101)
 
@@ -96,12 +94,6 @@ def find_slot(slots, starts, arena, data, start, stop, h):
         if slots[2 * slot] == tag and starts[word + 1] - at == length and same_bytes(arena, at, data, start, length):
             return slot
         slot = np.int64(np.uint64(slot + 1) & mask)
-
-
-@kernel
-def scramble(w, bits):
-    """A bijection on numbers of ``bits`` bits that spreads out whatever is close together; see ``scrambling``."""
-    return (w * ((np.int64(_GOLDEN) >> (32 - bits)) | 1)) & ((np.int64(1) << bits) - 1)
 
 
 @kernel

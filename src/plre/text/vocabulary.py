@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from plre.errors import TextError
 from plre.text import _kernels as kernels
-from plre.text._kernels import _GOLDEN, BOS, END, END_AND_START, EOS, NOTHING, UNK
+from plre.text._kernels import BOS, END, END_AND_START, EOS, NOTHING, UNK
 
 SPECIAL = ("<unk>", "<s>", "</s>")
 
@@ -86,16 +86,6 @@ class Vocabulary:
 def table_size(words: int) -> int:
     """Slots of a hash table for this many words: a power of two, at least a quarter of it free."""
     return 1 << max(3, (4 * words // 3).bit_length())
-
-
-def scrambling(words: int) -> tuple[int, int, int]:
-    """How words are sorted within a context: by ``id * multiplier``, in so many bits; also the inverse multiplier.
-
-    This spreads ids evenly over all numbers of those bits, so that where one stands can be guessed (Fibonacci hashing).
-    """
-    bits = max(1, (words - 1).bit_length())
-    multiplier = _GOLDEN >> (32 - bits) | 1
-    return multiplier, pow(multiplier, -1, 1 << bits), bits
 
 
 def resize(array: NDArray[Any], size: int) -> NDArray[Any]:

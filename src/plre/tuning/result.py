@@ -15,7 +15,7 @@ from plre.comparison.markdown import markdown_table
 from plre.comparison.store import write_whole
 from plre.comparison.tables import Cell, Table
 from plre.comparison.webpage import html_header, html_pictures, html_section, whole_page
-from plre.model.mixture import Mixture
+from plre.model.lm import LanguageModel
 from plre.tuning.journal import Trial, best_of
 from plre.tuning.pictures import pictures
 
@@ -32,7 +32,7 @@ class TuneResult:
     """The trials of a search and the model of the best one."""
 
     trials: tuple[Trial, ...]
-    model: Mixture
+    model: LanguageModel
     order: int
     seed: int
     #: What the vocabulary was made by: options of ``plre train``.

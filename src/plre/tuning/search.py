@@ -16,7 +16,7 @@ from plre.ensemble.ingredients import Ingredient, Pantry
 from plre.ensemble.recipe import Recipe
 from plre.ensemble.workshop import Clustering, Fitted
 from plre.errors import TooLargeError
-from plre.model.mixture import Mixture
+from plre.model.lm import LanguageModel
 from plre.tuning.expectation import gain_of, seconds_for
 from plre.tuning.journal import Journal, Made, Trial
 from plre.tuning.settings import Settings, rehearsal
@@ -99,7 +99,7 @@ class Search:
             self.watcher.ended(trial, self.journal.best, self.budget.left)
         return f"{begun} trials"
 
-    def finish(self, best: Trial, about: dict[str, Any]) -> Mixture:
+    def finish(self, best: Trial, about: dict[str, Any]) -> LanguageModel:
         """The model of a trial; whatever of it is not there any more is made again."""
         recipe = self._recipe(best.settings)
         if self._fitted is None or self._fitted[0] != best.settings:

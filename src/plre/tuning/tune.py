@@ -18,7 +18,6 @@ from plre.ensemble.ingredients import Pantry
 from plre.ensemble.workshop import Workshop
 from plre.errors import PlreError, UsageError
 from plre.model.lm import LanguageModel
-from plre.model.mixture import Mixture
 from plre.progress import Progress
 from plre.scratch import scratch_within, slices
 from plre.text.encode import EncodedText, TextOptions, encode_text, read_vocabulary
@@ -166,7 +165,7 @@ def _describe(journal: Journal, best: Trial) -> dict[str, Any]:
     }
 
 
-def _from_before(output: str | os.PathLike[str] | None, best: Trial, key: str) -> Mixture | None:
+def _from_before(output: str | os.PathLike[str] | None, best: Trial, key: str) -> LanguageModel | None:
     """The model in a file, if it is that of this search's best trial."""
     if output is None or not os.path.exists(output):
         return None
@@ -176,4 +175,4 @@ def _from_before(output: str | os.PathLike[str] | None, best: Trial, key: str) -
         return None
     tuned = found.metadata.get("tuned") or {}
     same = tuned.get("search") == key and tuned.get("settings") == best.settings.describe()
-    return found if same and isinstance(found, Mixture) else None
+    return found if same else None

@@ -7,20 +7,15 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from plre._jit import cpu_count
 from plre.errors import UsageError
-from plre.model import file
-from plre.model.entropy import Judgement, Pruner
-from plre.model.layout import AnyLayout
 from plre.model.lm import LanguageModel
-from plre.model.mixture import Mixture, assemble, parts_of
-from plre.model.ngrams import NgramModel
-from plre.model.parts import MixtureLayout, PartLayout
-from plre.model.tables import layout_like, read_tables, write_tables
+from plre.model.ngrams import Ngrams, size_of
+from plre.pruning.entropy import Judgement, Pruner
+from plre.pruning.tables import read_tables, write_tables
 from plre.progress import Progress
 from plre.scratch import parse_size
 
@@ -29,7 +24,7 @@ _LEAST, _MOST = 1e-15, 100.0
 #: A file that is smaller than asked for by no more than this share is good enough.
 _CLOSE = 0.002
 _STEPS = 40
-#: Bytes that what a file says about its pruning may take, for each part.
+#: Bytes that what a file says about its pruning may take, for each component.
 _WORDS = 512
 
 
@@ -47,7 +42,7 @@ def prune(
                relative change of perplexity. 1e-8 costs little, 1e-6 a lot
     size       bytes that the file may have, or for example "50M", instead of a threshold
 
-    What remains still sums to one. Words always stay. Every part of a mixture is pruned, at the same threshold.
+    What remains still sums to one. Words always stay. Every component of n-grams is pruned, at the same threshold.
     """
     progress = progress or Progress()
     threads = threads or cpu_count()
@@ -76,7 +71,7 @@ def check_threshold(threshold: float) -> None:
 
 @dataclass(frozen=True)
 class _Found:
-    """What stays of each part at a threshold, and the bytes of the file."""
+    """What stays of each component at a threshold, and the bytes of the file."""
 
     threshold: float
     judged: Mapping[int, Judgement]
@@ -84,71 +79,65 @@ class _Found:
 
 
 class _Work:
-    """A model that is being pruned, part by part."""
+    """A model that is being pruned, component by component."""
 
     def __init__(self, lm: LanguageModel, threads: int, progress: Progress) -> None:
         self.lm = lm
         self.threads = threads
-        self.parts = parts_of(lm)
         self.pruners: dict[int, Pruner] = {}
-        #: The parts that are models of n-grams; trees of contexts stay as they are.
-        self.models = {k: part.model for k, part in enumerate(self.parts) if isinstance(part.model, NgramModel)}
-        total = sum(sum(model.layout.sizes) for model in self.models.values())
-        with progress.stage("weighing contexts", total, "n-grams") as advance:
-            for k, model in self.models.items():
-                self.pruners[k] = Pruner(read_tables(model, threads), lm.markers, threads)
-                advance(sum(model.layout.sizes))
-        text = json.dumps(lm.metadata, ensure_ascii=False)
-        self._header = len(file.header({"plre": text}, file.shapes(lm.tensors))) + _WORDS * (1 + len(self.parts))
+        #: The components of n-grams; hybrid contexts stay as they are.
+        self.bodies = {k: each.body for k, each in enumerate(lm.components) if isinstance(each.body, Ngrams)}
+        with progress.stage("weighing contexts", sum(sum(b.sizes) for b in self.bodies.values()), "n-grams") as advance:
+            for k, body in self.bodies.items():
+                self.pruners[k] = Pruner(read_tables(body), lm.markers, threads)
+                advance(sum(body.sizes))
+        pruned = sum(tensor.nbytes for body in self.bodies.values() for tensor in body.tensors.values())
+        text = json.dumps(lm.info(), ensure_ascii=False)
+        names = 200 * sum(len(each.body.tensors) + 4 for each in lm.components)
+        self._others = lm.nbytes - pruned + len(text) + names + _WORDS * (1 + len(lm.components))
 
     def judge(self, threshold: float) -> _Found:
         """What stays at a threshold.
 
-        A part counts by its weight: relative entropy is convex, so what a mixture loses is at most that share of what
-        the part does.
+        A component counts by its weight: relative entropy is convex, so what a mixture loses is at most that share of
+        what the component does.
         """
-        weights = {k: self.parts[k].weight for k in self.models}
+        weights = {k: self.lm.components[k].weight for k in self.bodies}
         judged = {
             k: pruner.judge(threshold / weights[k] if weights[k] else math.inf) for k, pruner in self.pruners.items()
         }
-        return _Found(threshold, judged, self._header + file.data_size(self._layout(judged).shapes()))
+        return _Found(threshold, judged, self._others + sum(self._size(k, found) for k, found in judged.items()))
 
-    def _layout(self, judged: Mapping[int, Judgement]) -> AnyLayout:
-        """The layout of the model that would be left."""
-        layouts = {
-            k: layout_like(model, judged[k].sizes, self.pruners[k].low_rank(judged[k]))
-            for k, model in self.models.items()
-        }
-        if not isinstance(self.lm, Mixture):
-            return layouts[0]
-        own = [
-            PartLayout(layouts.get(k, part.model.layout), part.weight, part.symbols is not None, part.members)
-            for k, part in enumerate(self.parts)
-        ]
-        vocab = self.lm.vocab
-        return MixtureLayout(len(vocab), len(vocab.slots), len(vocab.arena), tuple(own))
+    def _size(self, k: int, found: Judgement) -> int:
+        """Bytes of what would be left of a component."""
+        body, pruner = self.bodies[k], self.pruners[k]
+        return size_of(found.sizes, body.missing, {n: pruner.factor_count(found, n) for n in body.low_rank})
+
+    @property
+    def floor(self) -> str:
+        """What a model consists of that cannot be pruned."""
+        kept = ["words"]
+        if any(pruner.low_rank_bigrams for pruner in self.pruners.values()):
+            kept.append("the low rank layers of their bigrams")
+        if len(self.bodies) < len(self.lm.components):
+            kept.append("hybrid contexts")
+        return " and ".join(kept)
 
     def finish(self, found: _Found) -> LanguageModel:
         """The model that is left."""
-        made = list(self.parts)
-        for k, model in self.models.items():
-            about = {**model.metadata, "pruned": self._about(model, found.threshold, found.judged[k])}
+        made = list(self.lm.components)
+        for k, body in self.bodies.items():
             tables = self.pruners[k].pruned(found.judged[k])
-            smaller = write_tables(model, tables, about, self.threads)
-            if not isinstance(self.lm, Mixture):
-                return smaller
             gates = made[k].gates
             if gates is not None:
                 gates = replace(gates, root=float(1 - tables[0].prob.sum(dtype=np.float64)))
-            made[k] = replace(made[k], model=smaller, gates=gates)
-        return assemble(self.lm.vocab, made, {**self.lm.metadata, "pruned": {"threshold": found.threshold}})
-
-    @staticmethod
-    def _about(model: NgramModel, threshold: float, judged: Judgement) -> dict[str, Any]:
-        """What a model says about its pruning."""
-        earlier = model.metadata.get("pruned", {})
-        before = earlier.get("before", list(model.layout.sizes))
-        return {"threshold": threshold, "before": before, "after": list(judged.sizes)}
+            before = made[k].about.get("pruned", {}).get("before", list(body.sizes))
+            pruned = {"threshold": found.threshold, "before": before, "after": list(found.judged[k].sizes)}
+            smaller = write_tables(tables, body.missing, self.threads)
+            made[k] = replace(made[k], body=smaller, gates=gates, about={**made[k].about, "pruned": pruned})
+        about = {name: value for name, value in self.lm.metadata.items() if name not in ("components", "digest")}
+        pruned = made[0].about["pruned"] if len(made) == 1 else {"threshold": found.threshold}
+        return LanguageModel(self.lm.vocab, made, {**about, "pruned": pruned})
 
 
 def _fitting(work: _Work, limit: int, progress: Progress) -> _Found:
@@ -162,13 +151,8 @@ def _fitting(work: _Work, limit: int, progress: Progress) -> _Found:
         advance(1)
         if best.bytes > limit:
             raise UsageError(
-                f"the model cannot be smaller than {best.bytes:,} bytes, which is its words"
-                + (
-                    " and the low rank layers of their bigrams"
-                    if any(p.low_rank_bigrams for p in work.pruners.values())
-                    else ""
-                )
-                + f"; {limit:,} were asked for. Give a larger size, or train with a higher --min-count"
+                f"the model cannot be pruned to less than {best.bytes:,} bytes: so much are its {work.floor}, which "
+                f"stay; {limit:,} were asked for. Give a larger size, or train with a higher --min-count"
             )
         low, high = math.log(_LEAST), math.log(_MOST)
         for _ in range(_STEPS - 2):

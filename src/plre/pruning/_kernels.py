@@ -11,20 +11,10 @@ import math
 import numpy as np
 
 from plre._jit import kernel
-from plre.model._finding import find, shorter
-from plre.model._probabilities import dot
+from plre.lowrank._kernels import dot_rows
 
 #: Less than this of the order below is left for unseen words: nothing but rounding.
 _NOTHING = 1e-12
-
-
-@kernel
-def find_suffixes(mem, n, first, last, children, words, suffixes):
-    """The n-grams without their oldest word; n is 3 or more."""
-    for h in range(first, last):
-        m = shorter(mem, n - 1, h)
-        for e in range(children[h], children[h + 1]):
-            suffixes[e] = find(mem, n - 1, m, np.int64(words[e]))
 
 
 # --- low rank layers -------------------------------------------------------------------------------------------------
@@ -37,7 +27,7 @@ def products(first, last, children, suffixes, slices, row_start, rank, left, lef
         m = slices[h]
         for e in range(children[h], children[h + 1]):
             row = left_start[m] + np.int64(suffixes[e] - row_start[m]) * rank[m]
-            low[e] = dot(left, row, right, right_start[h], rank[m])
+            low[e] = dot_rows(left, row, right, right_start[h], rank[m])
 
 
 @kernel
@@ -53,7 +43,7 @@ def layer_sums(kept, slices, row_start, rank, left, left_start, right, right_sta
                 for k in range(rank[m]):
                     rows[starts[m] + k] += left[at + k]
     for h in range(len(sums)):
-        sums[h] = dot(rows, starts[slices[h]], right, right_start[h], rank[slices[h]])
+        sums[h] = dot_rows(rows, starts[slices[h]], right, right_start[h], rank[slices[h]])
 
 
 @kernel
@@ -68,7 +58,7 @@ def row_sums(slices, row_start, rank, left, left_start, right, right_start, usag
             columns[starts[m] + k] += usage[h] * right[right_start[h] + k]
     for m in range(len(rank)):
         for row in range(row_start[m], row_start[m + 1]):
-            sums[row] += dot(left, left_start[m] + np.int64(row - row_start[m]) * rank[m], columns, starts[m], rank[m])
+            sums[row] += dot_rows(left, left_start[m] + np.int64(row - row_start[m]) * rank[m], columns, starts[m], rank[m])
 
 
 # --- the model's own text --------------------------------------------------------------------------------------------

@@ -20,15 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre._jit import even_ranges, parallel
-from plre.model import _pruning as kernels
-from plre.model.layout import LowRank
-from plre.model.stationary import Stationary, low_rank_shares, stationary
-from plre.model.tables import Table, row_starts, select
+from plre.pruning import _kernels as kernels
+from plre.pruning.stationary import Stationary, low_rank_shares, stationary
+from plre.pruning.tables import Table, row_starts, select
 
 _PIECES = 64
 _NOTHING = np.empty(0)
 #: A context that leads others leaves them something, if only this.
-_SMALLEST_REST = 1e-6
+_SMALLEST_MISSING = 1e-6
 
 Floats = NDArray[np.float64]
 
@@ -155,16 +154,15 @@ class Pruner:
         """Whether bigrams have low rank layers; words stay, and so do these."""
         return len(self.tables) > 1 and self.tables[1].factors is not None
 
-    def low_rank(self, found: Judgement) -> dict[int, LowRank]:
-        """How many factors stay, for each order that has some."""
-        sizes = {}
-        for n, table in enumerate(self.tables, 1):
-            if table.factors is not None:
-                rank, kept = table.factors.rank, found.keep[n - 2]
-                rows = np.repeat(rank, np.diff(row_starts(self.tables, n)))
-                columns = rank[self.tables[n - 2].suffixes]
-                sizes[n] = LowRank(int(rows[kept].sum(dtype=np.int64)), int(columns[kept].sum(dtype=np.int64)))
-        return sizes
+    def factor_count(self, found: Judgement, n: int) -> int:
+        """How many factors of order n stay."""
+        factors = self.tables[n - 1].factors
+        if factors is None:
+            return 0
+        rank, kept = factors.rank, found.keep[n - 2]
+        rows = np.repeat(rank, np.diff(row_starts(self.tables, n)))
+        columns = rank[self.tables[n - 2].suffixes]
+        return int(rows[kept].sum(dtype=np.int64)) + int(columns[kept].sum(dtype=np.int64))
 
     def pruned(self, found: Judgement) -> list[Table]:
         """The tables of what stays."""
@@ -185,14 +183,14 @@ class Pruner:
                 about.unseen, backoff, sums,
             )  # fmt: skip
             made[-1] = replace(made[-1], backoff=backoff)
-            if context.rest is not None:
+            if context.missing is not None:
                 # Where nothing stays the shorter context speaks, and says what is left.
                 silent = ~np.logical_or.reduceat(np.append(found.keep[n - 1], False), context.children[:-1])
                 silent |= np.diff(context.children) == 0
                 if factors is not None:
                     silent &= after <= 0
-                rest = np.where(silent, 0, np.maximum(1 - sums, _SMALLEST_REST))
-                made[-1] = replace(made[-1], rest=rest.astype(np.float32))
+                missing = np.where(silent, 0, np.maximum(1 - sums, _SMALLEST_MISSING))
+                made[-1] = replace(made[-1], missing=missing.astype(np.float32))
             made.append(replace(table, prob=found.prob[n - 1].astype(np.float32), factors=factors))
             below = sums
         return select(made, found.keep)

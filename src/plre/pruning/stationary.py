@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre._jit import even_ranges, parallel
-from plre.model import _pruning as kernels
-from plre.model.tables import Table, row_starts
+from plre.pruning import _kernels as kernels
+from plre.pruning.tables import Table, row_starts
 from plre.text.vocabulary import BOS, EOS
 
 _STEPS = 100

@@ -1,0 +1,304 @@
+"""Component of n-grams, of words or of classes: each record is an n-gram and, but for the highest order, a context.
+
+    P(w | h) = stored                                             if hw was seen
+             = low rank layers(hw) + backoff(h) P(w | h')         if h was seen; h' is h without its oldest word
+             = P(w | h')                                          otherwise
+
+Slots are [check, probability], and where records are contexts [check, probability, backoff], with the missing mass
+behind it in a component that leads others. Unigrams are an array of probabilities and one of pairs (backoff, missing
+mass). What was not found stands at NOWHERE, a record that says backoff 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plre._jit import c_kernel, kernel
+from plre._memory import peek32, peek64, peek_double, peek_float, poke64, poke_double
+from plre.model._gates import gate_bucket
+from plre.model._lowrank import add_low_rank, number_of, pointer_of, product, rank_of
+from plre.model._plan import (
+    BLOCK,
+    FACTORS,
+    FIRST,
+    GATE_BUCKETS,
+    HIGH,
+    IDS,
+    LACKING,
+    LANES,
+    LAST,
+    LEVELS,
+    LOW,
+    MAP,
+    MATCHED,
+    MISSING,
+    NEEDED,
+    NOT_ASKED,
+    NOWHERE,
+    OFFSET,
+    ORDERS,
+    OUT,
+    OWN,
+    PROTOCOL,
+    RANK,
+    ROOT,
+    ROW,
+    SPACE,
+    SYMBOLS,
+    TABLE_COUNT,
+    TABLE_WIDTH,
+    TABLES,
+    UNIGRAMS,
+    WEIGHTS,
+    at,
+    hashes_of,
+    places_of,
+    spare_row,
+    symbol_of,
+)
+from plre.text._kernels import BOS
+from plre.model._tables import ask_seeds, find_records, first_from, key_of, run_of, slot_in
+
+#: Where the numbers of a slot stand.
+PROBABILITY, BACKOFF, LACK = 4, 8, 12
+
+
+@kernel
+def table_of(plan, component, n):
+    """Where the plan describes the table of order n."""
+    return at(plan, component + TABLES) + (n - 2) * TABLE_WIDTH
+
+
+@kernel
+def move_keys(plan, component, block, i, keys):
+    """Move the keys of the n-grams that end before position i on to those that end there; ``keys`` are by length.
+
+    Nothing is known of what stands before ``<s>``, nor where the text has the word after the last one: there all keys
+    are that of the symbol after the last one, which no n-gram has.
+    """
+    order, symbols, table = at(plan, component + LEVELS), at(plan, component + SYMBOLS), at(plan, component + MAP)
+    word = peek32(at(block, IDS) + 4 * i)
+    if word == BOS:
+        for n in range(1, order):
+            poke64(keys + 8 * n, symbols)
+    symbol = symbol_of(table, symbols, word)
+    for n in range(order, 1, -1):
+        poke64(keys + 8 * n, np.int64(key_of(np.uint64(peek64(keys + 8 * (n - 1))), symbol)))
+    poke64(keys + 8, symbol)
+
+
+@kernel
+def keys_before(plan, component, block, keys):
+    """The keys of the n-grams that end just before the first position of a block."""
+    order = at(plan, component + LEVELS)
+    for n in range(1, order + 1):
+        poke64(keys + 8 * n, at(plan, component + SYMBOLS))
+    for i in range(at(block, FIRST) - order + 1, at(block, FIRST)):
+        move_keys(plan, component, block, i, keys)
+
+
+@c_kernel(PROTOCOL)
+def ask(plan, component, block):
+    """Compute the keys of all n-grams that end at the positions of a block, and ask for their seeds."""
+    order, first, last = at(plan, component + LEVELS), at(block, FIRST), at(block, LAST)
+    space = at(block, SPACE) + at(plan, component + OFFSET)
+    keys = spare_row(space, order - 1, 0)
+    keys_before(plan, component, block, keys)
+    for i in range(first, last):
+        move_keys(plan, component, block, i, keys)
+        for n in range(2, order + 1):
+            poke64(hashes_of(space, n - 2) + 8 * (i - first + 1), peek64(keys + 8 * n))
+    for n in range(2, order + 1):
+        hashes = hashes_of(space, n - 2)
+        ask_seeds(plan, table_of(plan, component, n), hashes, hashes, places_of(space, n - 2), 1, last - first + 1)
+    return 0
+
+
+@kernel
+def answer_ngrams(plan, component, block, low_rank):
+    """Find all n-grams, and put together what they say of each position, order by order from the lowest up."""
+    order, symbols, table = at(plan, component + LEVELS), at(plan, component + SYMBOLS), at(plan, component + MAP)
+    ids, first, last = at(block, IDS), at(block, FIRST), at(block, LAST)
+    space = at(block, SPACE) + at(plan, component + OFFSET)
+    nowhere = plan + 8 * NOWHERE
+    probs, matched, orders = at(block, OWN), at(block, MATCHED), at(block, ORDERS)
+    columns = last - first + 1
+    unigrams, weights, words = at(plan, component + UNIGRAMS), at(plan, component + WEIGHTS), places_of(space, -1)
+    poke64(words, plan + 8 * NOT_ASKED)
+    for k in range(1, columns):
+        symbol = symbol_of(table, symbols, peek32(ids + 4 * (first + k - 1)))
+        poke64(words + 8 * k, weights + 8 * symbol - BACKOFF)
+        poke_double(probs + 8 * k, np.float64(peek_float(unigrams + 4 * symbol)))
+        poke64(matched + 8 * k, 1)
+    if orders != 0:
+        keep_order(orders, 1, probs, columns)
+    for n in range(2, order + 1):
+        own = table_of(plan, component, n)
+        lanes = at(plan, own + LANES)
+        hashes, places, contexts = hashes_of(space, n - 2), places_of(space, n - 2), places_of(space, n - 3)
+        poke64(places, plan + 8 * NOT_ASKED)
+        for k in range(1, columns):
+            place = slot_in(peek64(places + 8 * k), np.uint64(peek64(hashes + 8 * k)), lanes, nowhere)
+            context = peek64(contexts + 8 * (k - 1))
+            # Whatever is stored has its context and its suffix stored: what lacks one is a check that is right by chance.
+            seen = (place != nowhere) & (context != nowhere) & (peek64(contexts + 8 * k) != nowhere)
+            poke64(places + 8 * k, place if seen else nowhere)
+            number = np.float64(peek_float(place + PROBABILITY if seen else context + BACKOFF))
+            poke_double(probs + 8 * k, number if seen else number * peek_double(probs + 8 * k))
+            poke64(matched + 8 * k, peek64(matched + 8 * k) + np.int64(seen))
+        if low_rank:
+            if at(plan, own + FACTORS) != 0:
+                add_low_rank(plan, component, own, n, columns, space, probs)
+        if orders != 0:
+            keep_order(orders, n, probs, columns)
+    if at(plan, component + MISSING) != 0:
+        open_gates(plan, component, block, columns, space)
+    if at(block, NEEDED) >= 0:
+        needed = at(block, NEEDED)
+        for n in range(1, order):
+            place = peek64(places_of(space, n - 2) + 8 * (columns - 1))
+            if place != nowhere and peek_float(place + BACKOFF) != 1.0:
+                needed = max(needed, n)
+        poke64(block + 8 * NEEDED, needed)
+
+
+@kernel
+def keep_order(orders, n, probs, columns):
+    """Write the probabilities as order n has them to a table with a row for each order."""
+    for k in range(1, columns):
+        poke_double(peek64(orders + 8 * (n - 1)) + 8 * (k - 1), peek_double(probs + 8 * k))
+
+
+@kernel
+def open_gates(plan, component, block, columns, space):
+    """The row of the gates of the context before each position, and what that lacks to sum to one.
+
+    It is the longest context after which something was seen: the others lack nothing of their own.
+    """
+    rows, lacking, nowhere = at(block, ROW), at(block, LACKING), plan + 8 * NOWHERE
+    for k in range(1, columns):
+        poke64(rows + 8 * k, 0)
+        poke64(lacking + 8 * k, at(plan, component + ROOT))
+    for n in range(1, at(plan, component + LEVELS)):
+        contexts = places_of(space, n - 2)
+        for k in range(2, columns):
+            missing = np.float64(peek_float(peek64(contexts + 8 * (k - 1)) + LACK))
+            if missing > 0:
+                poke64(rows + 8 * k, n * GATE_BUCKETS + gate_bucket(missing))
+                poke_double(lacking + 8 * k, missing)
+
+
+@c_kernel(PROTOCOL)
+def answer(plan, component, block):
+    """Answer for n-grams without low rank layers."""
+    answer_ngrams(plan, component, block, False)
+    return 0
+
+
+@c_kernel(PROTOCOL)
+def answer_low_rank(plan, component, block):
+    """Answer for n-grams with low rank layers."""
+    answer_ngrams(plan, component, block, True)
+    return 0
+
+
+@kernel
+def spread_ngrams(plan, component, block, low_rank):
+    """P(s | context) of the symbols LOW to HIGH, the context being that of the last position, to OUT.
+
+    A seen n-gram is worth its probability times the weights of the longer contexts that were asked before; so the
+    lowest order is written for all symbols, and each longer context writes over it what it has seen.
+    """
+    order, low, high, out = at(plan, component + LEVELS), at(block, LOW), at(block, HIGH), at(block, OUT)
+    space = at(block, SPACE) + at(plan, component + OFFSET)
+    nowhere, last = plan + 8 * NOWHERE, at(block, LAST) - at(block, FIRST) - 1
+    top = 0
+    scale = 1.0
+    while top < order - 1 and peek64(places_of(space, top - 1) + 8 * last) != nowhere:
+        top += 1
+        scale *= np.float64(peek_float(peek64(places_of(space, top - 2) + 8 * last) + BACKOFF))
+    unigrams = at(plan, component + UNIGRAMS)
+    for s in range(low, high):
+        poke_double(out + 8 * s, np.float64(peek_float(unigrams + 4 * s)) * scale)
+    keys = spare_row(space, order - 1, 0)
+    keys_before(plan, component, block, keys)
+    move_keys(plan, component, block, at(block, FIRST), keys)
+    if low_rank:
+        if top > 0 and at(plan, table_of(plan, component, 2) + FACTORS) != 0:
+            spread_bigrams(plan, component, peek64(places_of(space, -1) + 8 * last), space, last, top, low, high, out)
+    for n in range(1, top + 1):
+        spread_seen(plan, component, n, top, space, last, low, high, out, low_rank)
+
+
+@kernel
+def weight_above(space, n, top, last):
+    """The product of the weights of contexts longer than n words, as far as they were seen."""
+    scale = 1.0
+    for k in range(n + 1, top + 1):
+        scale *= np.float64(peek_float(peek64(places_of(space, k - 2) + 8 * last) + BACKOFF))
+    return scale
+
+
+@kernel
+def spread_bigrams(plan, component, context, space, last, top, low, high, out):
+    """Add the low rank layers of bigrams, which know of every word."""
+    table = table_of(plan, component, 2)
+    rank = at(plan, table + RANK)
+    right = pointer_of(plan, component, table, 2, context)
+    scale = weight_above(space, 1, top, last)
+    for s in range(low, high):
+        poke_double(out + 8 * s, peek_double(out + 8 * s) + scale * product(plan, table, rank, right, (2 * s + 1) * rank))
+
+
+@kernel
+def spread_seen(plan, component, n, top, space, last, low, high, out, low_rank):
+    """Write what was seen after the context of n words; add to it the low rank layers of the order above.
+
+    The n-grams seen after the middle of a slice are its rows.
+    """
+    tables = at(plan, component + TABLE_COUNT)
+    table = table_of(plan, component, n + 1)
+    keys = spare_row(space, tables, 0)
+    symbols, hashes, places = spare_row(space, tables, 1), spare_row(space, tables, 2), spare_row(space, tables, 3)
+    nowhere = plan + 8 * NOWHERE
+    context = peek64(places_of(space, n - 2) + 8 * last)
+    scale = weight_above(space, n, top, last)
+    first, stop = run_of(plan, table, number_of(plan, component, n, context))
+    first, stop = first_from(plan, table, first, stop, low), first_from(plan, table, first, stop, high)
+    layers = False
+    rank, right, above, above_scale = np.int64(0), np.int64(0), np.int64(0), 0.0
+    if low_rank:
+        if n < top:
+            above = table_of(plan, component, n + 2)
+            if at(plan, above + FACTORS) != 0:
+                layers = True
+                rank = rank_of(plan, component, above, n + 2, context)
+                longer = peek64(places_of(space, n - 1) + 8 * last)
+                right = pointer_of(plan, component, above, n + 2, longer)
+                above_scale = weight_above(space, n + 1, top, last)
+    while first < stop:
+        count = min(stop - first, BLOCK)
+        find_records(plan, table, np.uint64(peek64(keys + 8 * n)), first, first + count, nowhere, symbols, hashes, places)
+        for j in range(count):
+            s, place = peek64(symbols + 8 * j), peek64(places + 8 * j)
+            if s < low or s >= high or place == nowhere:
+                continue
+            p = scale * np.float64(peek_float(place + PROBABILITY))
+            if layers:
+                p += above_scale * product(plan, above, rank, right, pointer_of(plan, component, above, n + 2, place))
+            poke_double(out + 8 * s, p)
+        first += count
+
+
+@c_kernel(PROTOCOL)
+def spread(plan, component, block):
+    """Spread for n-grams without low rank layers."""
+    spread_ngrams(plan, component, block, False)
+    return 0
+
+
+@c_kernel(PROTOCOL)
+def spread_low_rank(plan, component, block):
+    """Spread for n-grams with low rank layers."""
+    spread_ngrams(plan, component, block, True)
+    return 0

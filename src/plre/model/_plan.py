@@ -1,0 +1,102 @@
+"""Where kernels find a model's arrays: the names of the fields of a plan, and reading them.
+
+A plan is an array of 64-bit numbers that Python makes when a model is opened (``plan.py``): addresses and sizes of the
+model's arrays, and what follows from those. Nothing in a model file says where anything is. First come the fields of
+the model, then those of each component, then those of each table. A block (``_questions.py``) is such an array, too:
+the positions that are asked about, and where the answers go.
+"""
+
+from __future__ import annotations
+
+from plre._jit import kernel
+from plre._memory import peek32, peek64
+
+#: Of the model: its words, the longest n-gram that has a say, its components, its vocabulary (see ``text/_kernels.py``),
+#: a work space for questions that keep the GIL, where in a work space the window of a single question is, and two
+#: records of 16 bytes that say backoff 1: one stands for what was not found, the other for what was not looked for.
+(WORDS, REACH, COMPONENTS, SLOTS, SLOT_COUNT, STARTS, LETTERS, LETTER_COUNT, WORK, WINDOW, NOWHERE, _1, NOT_ASKED, _2,
+ MODEL_WIDTH) = range(15)  # fmt: skip
+
+#: Of a component: the functions of its kind, the length of its n-grams (or how many slots its contexts have), the
+#: symbols that it predicts, its maps from words to symbols (0: words are symbols) and the share that a word has of its
+#: symbol (0: all), its weight, how many of the components after it it leads and by which gates, what its unigrams lack
+#: to sum to one, its unigrams, their weights as contexts, whether contexts say what they lack, its first table and how
+#: many there are, where its part of the work space begins, where its slots
+#: are described, and where its part of the buffer for distributions begins.
+(ASK, ANSWER, SPREAD, LEVELS, SYMBOLS, MAP, SHARES, WEIGHT, MEMBERS, GATES, ROOT, UNIGRAMS, WEIGHTS, MISSING,
+ TABLES, TABLE_COUNT, OFFSET, CHAIN, BUFFER, COMPONENT_WIDTH) = range(20)  # fmt: skip
+
+#: Of a table: its lines and seeds, the bits that choose a shard, buckets of all shards and lines of each, the lanes in which checks
+#: stand, words of 4 bytes in a slot, slots of a line and a factor that divides by the words of a slot; the symbols of
+#: its records and bytes of a symbol, how many records there are, the bits that end a run; where the run of each owner
+#: starts, bytes of such a number, and how many owners there are; and the low rank layers of the order above, see
+#: ``_lowrank.py``.
+(LINES, SEEDS, SHARD_BITS, BUCKETS, HEIGHT, LANES, SLOT, PER_LINE, INVERSE, LIST, LIST_BYTES, RECORDS, ENDS,
+ RUNS, RUN_BYTES, OWNERS, RANKS, POINTERS, FACTORS, FACTOR_COUNT, RANK, TABLE_WIDTH) = range(22)  # fmt: skip
+
+#: Of a slot of a chain of contexts: how far back it looks, the map by which, and how many symbols that has.
+SLOT_DISTANCE, SLOT_MAP, SLOT_SYMBOLS, CHAIN_WIDTH = range(4)
+
+#: Positions that are looked up together, and columns of a block: one for each, one before them and one to spare.
+BLOCK = 32
+COLUMNS = BLOCK + 3
+#: A block: ids of the text, the first position and the one after the last, the work space; and for each column what a
+#: component answers: probability, row of the gates, missing mass, order matched; how many words matter after the last
+#: position. ORDERS, if not 0, is where the probabilities of each order go.
+(IDS, FIRST, LAST, SPACE, OWN, ROW, LACKING, MATCHED, TOTAL, LONGEST, NEEDED, ORDERS, LOW, HIGH, OUT,
+ BLOCK_WIDTH) = range(16)  # fmt: skip
+#: Rows of the work space that belong to the block itself, and the two of them that hold what all components say.
+BLOCK_ROWS = 6
+
+#: The type of the functions of a component's kind: they take a plan, where in it the component is, and a block.
+PROTOCOL = "int64(int64, int64, int64)"
+
+#: Gates have this many rows for each length of a context: by half octaves of what its probabilities lack.
+GATE_BUCKETS = 16
+#: Rows of a component's work space besides two for each of its tables.
+EXTRA_ROWS = 6
+
+
+@kernel
+def at(plan, field):
+    """A field of a plan or a block."""
+    return peek64(plan + 8 * field)
+
+
+@kernel
+def symbol_of(table, symbols, word):
+    """The symbol of a word by the map at this address (0: itself), at most ``symbols`` whatever the map says.
+
+    The word after the last one stands for "not known", and so does the symbol after the last one.
+    """
+    return word if table == 0 else min(peek32(table + 4 * word), symbols)
+
+
+@kernel
+def packed(address, size, index):
+    """The number with this index among those of ``size`` bytes; 8 bytes are readable after the last of them."""
+    return peek64(address + size * index) & ((1 << (8 * size)) - 1)
+
+
+@kernel
+def row(space, number):
+    """The address of a row of the work space."""
+    return space + 8 * COLUMNS * number
+
+
+@kernel
+def hashes_of(space, table):
+    """The row with the hashes that are looked up in a component's table, counted from 0."""
+    return row(space, 1 + 2 * table)
+
+
+@kernel
+def places_of(space, table):
+    """The row with what was found there: at first where seeds are, then lines, then slots. Row -1 is for unigrams."""
+    return row(space, 2 + 2 * table)
+
+
+@kernel
+def spare_row(space, tables, number):
+    """A row for other things, of EXTRA_ROWS - 1, behind those of so many tables."""
+    return row(space, 1 + 2 * tables + number)

@@ -1,0 +1,181 @@
+"""The plan of a model: where its arrays are, for the kernels (``_plan.py`` has the names of its fields).
+
+Sizes of arrays are checked here against each other, so that whatever kernels compute from a plan lies within an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre.model import _contexts, _ngrams
+from plre.model import _plan as p
+from plre.model import tables as t
+from plre.model.file import Tensors
+from plre.text._kernels import BATCH
+from plre.model.component import Component
+from plre.model.contexts import WORDS, Contexts
+from plre.model.ngrams import Ngrams
+from plre.text.vocabulary import Vocabulary
+
+_NOTHING = np.float32([0, 0, 1, 0]).view(np.int64)  # of a record that was not found: backoff 1
+
+
+class Plan:
+    """The plan of a model, and the memory that its questions need."""
+
+    def __init__(self, vocab: Vocabulary, components: Sequence[Component]) -> None:
+        self._fields: list[int] = [0] * (p.MODEL_WIDTH + len(components) * p.COMPONENT_WIDTH)
+        self._components = components
+        self._kept: list[Any] = [vocab]
+        self.words = len(vocab)
+        self.reach = max(component.body.reach for component in components)
+        offset = 0
+        self.buffer = 0
+        for number, component in enumerate(components):
+            at = p.MODEL_WIDTH + number * p.COMPONENT_WIDTH
+            own = self._describe(component, at)
+            own[p.OFFSET], own[p.BUFFER] = 8 * p.COLUMNS * offset, self.buffer
+            self._fields[at : at + p.COMPONENT_WIDTH] = [own.get(name, 0) for name in range(p.COMPONENT_WIDTH)]
+            offset += 2 * own[p.TABLE_COUNT] + p.EXTRA_ROWS
+            self.buffer += own[p.SYMBOLS] + 1
+        head = self._fields
+        head[p.WORDS], head[p.REACH], head[p.COMPONENTS] = self.words, self.reach, len(components)
+        head[p.SLOTS], head[p.SLOT_COUNT] = self._address(vocab.slots), len(vocab.slots)
+        head[p.STARTS] = self._address(vocab.starts)
+        head[p.LETTERS], head[p.LETTER_COUNT] = self._address(vocab.arena), len(vocab.arena)
+        head[p.NOWHERE : p.NOWHERE + 2] = head[p.NOT_ASKED : p.NOT_ASKED + 2] = _NOTHING.tolist()
+        head[p.WINDOW] = 8 * (p.BLOCK_WIDTH + p.COLUMNS * (p.BLOCK_ROWS + offset))
+        self._size = head[p.WINDOW] // 8 + self.reach + BATCH + 8 + 3 * BATCH
+        own_work = self.work_space()
+        head[p.WORK] = self._address(own_work)
+        self.array = np.array(self._fields, np.int64)
+        self.address = self._address(self.array)
+
+    def spreading(self) -> int:
+        """The address of the plan, with the functions that spread over the vocabulary: many questions need none."""
+        for number, component in enumerate(self._components):
+            body = component.body
+            if isinstance(body, Contexts):
+                function = _contexts.spread
+            else:
+                function = _ngrams.spread_low_rank if body.low_rank else _ngrams.spread
+            self.array[p.MODEL_WIDTH + number * p.COMPONENT_WIDTH + p.SPREAD] = function.address
+        return self.address
+
+    def work_space(self) -> NDArray[np.int64]:
+        """Memory for one question at a time."""
+        return np.empty(self._size, np.int64)
+
+    def _address(self, array: NDArray[Any]) -> int:
+        self._kept.append(array)
+        return int(array.ctypes.data)
+
+    def _describe(self, component: Component, at: int) -> dict[int, int]:
+        """The fields of a component."""
+        body = component.body
+        own = self._describe_ngrams(body) if isinstance(body, Ngrams) else self._describe_contexts(body)
+        own[p.WEIGHT] = int(np.float64(component.weight).view(np.int64))
+        own[p.SYMBOLS] = body.symbols
+        own[p.UNIGRAMS] = self._checked(body.tensors["unigrams"], np.float32, body.symbols + 1)
+        if component.symbols is not None:
+            own[p.MAP] = self._checked(component.symbols, np.int32, self.words + 1)
+        elif body.symbols != self.words:
+            raise ValueError("a component has another vocabulary")
+        if component.shares is not None:
+            own[p.SHARES] = self._checked(component.shares, np.float32, self.words + 1)
+        if component.gates is not None:
+            own[p.MEMBERS] = component.members
+            own[p.GATES] = self._checked(component.gates.table, np.float32, None)
+            own[p.ROOT] = int(np.float64(component.gates.root).view(np.int64))
+        return own
+
+    def _checked(self, array: NDArray[Any], dtype: Any, size: int | None) -> int:
+        """The address of an array that must have this type and size."""
+        if array.dtype != dtype or not array.flags.c_contiguous or (size is not None and array.size != size):
+            raise ValueError(f"an array has {array.size} entries of type {array.dtype} instead of {size}")
+        return self._address(array)
+
+    def _describe_ngrams(self, body: Ngrams) -> dict[int, int]:
+        sizes = body.sizes
+        first = len(self._fields)
+        owners = body.symbols + 1
+        shapes = [t.Shape(size, body.slot(n)) for n, size in enumerate(sizes[1:], 2)]
+        slots = [owners, *(shape.slots for shape in shapes)]
+        for n, shape in enumerate(shapes, 2):
+            own = self._table(body.tensors, f"order{n}", shape, body.symbols, slots[n - 2])
+            if n in body.low_rank:
+                factors = body.tensors[f"order{n}.factors"]
+                own[p.FACTORS], own[p.FACTOR_COUNT] = self._checked(factors, np.float32, None), len(factors)
+                if n == 2:
+                    own[p.RANK] = len(factors) // (2 * body.symbols)
+                else:
+                    own[p.RANKS] = self._checked(body.tensors[f"order{n}.ranks"], np.int32, slots[n - 3])
+                    own[p.POINTERS] = self._checked(body.tensors[f"order{n}.pointers"], np.uint32, slots[n - 2])
+            self._fields += [own.get(name, 0) for name in range(p.TABLE_WIDTH)]
+        answer = _ngrams.answer_low_rank if body.low_rank else _ngrams.answer
+        return {
+            p.ASK: _ngrams.ask.address,
+            p.ANSWER: answer.address,
+            p.LEVELS: body.order,
+            p.WEIGHTS: self._checked(body.tensors["weights"], np.float32, 2 * owners),
+            p.MISSING: int(body.missing),
+            p.TABLES: first,
+            p.TABLE_COUNT: len(shapes),
+        }
+
+    def _describe_contexts(self, body: Contexts) -> dict[int, int]:
+        chain = len(self._fields)
+        for number, slot in enumerate(body.chain):
+            own = {p.SLOT_DISTANCE: slot.distance, p.SLOT_SYMBOLS: body.slot_symbols(number)}
+            if slot.map != WORDS:
+                own[p.SLOT_MAP] = self._checked(body.tensors[f"map{slot.map}"], np.int32, self.words + 1)
+            self._fields += [own.get(name, 0) for name in range(p.CHAIN_WIDTH)]
+        first = len(self._fields)
+        owners = 1
+        for level, (contexts, events) in enumerate(body.sizes, 1):
+            for kind, size, symbols in (
+                ("contexts", contexts, body.slot_symbols(level - 1)),
+                ("events", events, body.symbols),
+            ):
+                shape = t.Shape(size, 2)
+                own = self._table(body.tensors, f"level{level}.{kind}", shape, symbols, owners)
+                self._fields += [own.get(name, 0) for name in range(p.TABLE_WIDTH)]
+                if kind == "contexts":
+                    owners = shape.slots
+        return {
+            p.ASK: _contexts.ask.address,
+            p.ANSWER: _contexts.answer.address,
+            p.LEVELS: len(body.chain),
+            p.CHAIN: chain,
+            p.TABLES: first,
+            p.TABLE_COUNT: 2 * len(body.chain),
+        }
+
+    def _table(self, tensors: Tensors, name: str, shape: t.Shape, symbols: int, owners: int) -> dict[int, int]:
+        """The fields of a table."""
+        width = t.width_of(shape.records)
+        own = {
+            p.LINES: self._checked(tensors[f"{name}.lines"], np.int32, shape.shards * shape.height * 16),
+            p.SEEDS: self._checked(tensors[f"{name}.seeds"], np.uint8, shape.shards * shape.buckets),
+            p.SHARD_BITS: shape.shard_bits,
+            p.BUCKETS: shape.shards * shape.buckets,
+            p.HEIGHT: shape.height,
+            p.LANES: sum(1 << (shape.slot * j) for j in range(shape.per_line)),
+            p.SLOT: shape.slot,
+            p.PER_LINE: shape.per_line,
+            p.INVERSE: -(-256 // shape.slot),
+            p.LIST: self._address(tensors[f"{name}.symbols"]),
+            p.LIST_BYTES: t.width_of(symbols - 1),
+            p.RECORDS: shape.records,
+            p.ENDS: self._checked(tensors[f"{name}.ends"], np.uint64, (shape.records >> 6) + 1),
+            p.RUNS: self._checked(tensors[f"{name}.runs"], np.uint8, owners * width + t.PADDING),
+            p.RUN_BYTES: width,
+            p.OWNERS: owners,
+        }
+        if own[p.LINES] % 64:
+            raise ValueError("its data does not begin at a multiple of 64 bytes")
+        return own

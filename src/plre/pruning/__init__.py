@@ -1,0 +1,1 @@
+"""Smaller models: n-grams that hardly matter are left out."""
