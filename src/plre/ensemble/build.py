@@ -21,7 +21,8 @@ from plre.lowrank.blocks import Blocks, Factors, average, stack
 from plre.lowrank.factorise import factorise
 from plre.model.component import Component
 from plre.model.lm import LanguageModel
-from plre.model.ngrams import Order, assemble
+from plre.model.compact import CompactNgrams, compress
+from plre.model.ngrams import Columns, Ngrams, Order, assemble
 from plre.progress import Advance, Progress
 from plre.scratch import Column, Growing, Scratch, slices
 from plre.smoothing.discounts import Discount, counts_of_counts, estimate
@@ -124,8 +125,12 @@ class Builder:
         """Forget all factors but these."""
         self._factors = {key: factors for key, factors in self._factors.items() if key in wanted}
 
-    def component(self, recipe: Recipe | None = None, *, leaks: NDArray[np.float64] | None = None) -> Component:
+    def component(
+        self, recipe: Recipe | None = None, *, leaks: NDArray[np.float64] | None = None, bits: int = 32
+    ) -> Component:
         """The n-grams as a component; ``recipe`` may differ from the builder's in its rungs.
+
+        ``bits`` is what a probability takes.
 
         With ``leaks`` it is one that leads others (``model/gates.py``): the share of what goes from a context to the
         shorter one that goes to the others instead, for each order and each bucket of the context's total.
@@ -152,15 +157,16 @@ class Builder:
                 )
                 for n, order in enumerate(made, 2)
             ]  # fmt: skip
-            none = np.zeros(len(unigrams), np.float32) if leaks is not None else None
-            body = assemble(
-                unigrams,
-                np.asarray(made[0].backoff[:]) if made else None,
-                np.asarray(made[0].missing[:]) if made and leaks is not None else none,
-                orders,
-                threads=self.threads,
-                scratch=self.scratch,
-            )
+            backoff = np.asarray(made[0].backoff[:]) if made else np.ones(len(unigrams), np.float32)
+            missing = None if leaks is None else np.zeros(len(unigrams), np.float32)
+            if made and leaks is not None:
+                missing = np.asarray(made[0].missing[:])
+            columns = Columns(unigrams, backoff, missing, orders)
+            body: Ngrams | CompactNgrams
+            if bits < 32:
+                body = compress(columns, bits)
+            else:
+                body = assemble(columns, threads=self.threads, scratch=self.scratch)
             advance(sum(sizes))
         about = {
             "method": recipe.method,
@@ -172,7 +178,7 @@ class Builder:
     def build(self, metadata: dict[str, Any] | None = None, recipe: Recipe | None = None, *, bits: int = 32) -> LanguageModel:
         """The model of these n-grams alone. ``bits`` is what a probability takes."""
         recipe = recipe or self.recipe
-        component = self.component(recipe)
+        component = self.component(recipe, bits=bits)
         about = {
             "order": recipe.order,
             "markers": self.counts.markers,

@@ -107,4 +107,4 @@ class ClassBuilder:
         recipe = recipe or self.recipe
         about = {"order": recipe.order, "markers": self._builder.counts.markers, **recipe.describe(), **metadata}
         about |= {"bits": bits, "classes": len(self.classes.names) - len(SPECIAL)}
-        return LanguageModel(self.vocab, [self.classes.component(self._builder.component(recipe))], about)
+        return LanguageModel(self.vocab, [self.classes.component(self._builder.component(recipe, bits=bits))], about)

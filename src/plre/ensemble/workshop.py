@@ -187,8 +187,10 @@ class Workshop:
 
     def class_part(self, wanted: Clustering, dev: NDArray[np.int32] | None = None, bits: int = 32) -> Component:
         """Class n-grams as a component."""
+        classes, builder = self.class_builder(wanted, dev)
+        if bits < 32:
+            return classes.component(builder.component(bits=bits))
         if wanted not in self._class_models:
-            classes, builder = self.class_builder(wanted, dev)
             self._class_models[wanted] = classes.component(builder.component())
         return self._class_models[wanted]
 
@@ -303,7 +305,7 @@ class Workshop:
 
     def build(self, recipe: Recipe, fitted: Fitted, metadata: dict[str, Any], *, bits: int = 32) -> LanguageModel:
         """The model."""
-        leader = self.words(recipe).component(recipe, leaks=fitted.weights.leaks)
+        leader = self.words(recipe).component(recipe, leaks=fitted.weights.leaks, bits=bits)
         made = [replace(leader, gates=fitted.weights.gates)]
         made += self.members(recipe, bits=bits)
         about: dict[str, Any] = {"order": recipe.order, "markers": self.text.markers, **recipe.describe(), **metadata}

@@ -54,6 +54,7 @@ from plre.model._plan import (
     LAST,
     LETTER_COUNT,
     LETTERS,
+    LINES,
     LONGEST,
     LOW,
     MAP,
@@ -144,6 +145,8 @@ def ask_components(plan, block, first, last):
         space = at(block, SPACE) + at(plan, component + OFFSET)
         for t in range(at(plan, component + TABLE_COUNT)):
             table = at(plan, component + TABLES) + t * TABLE_WIDTH
+            if at(plan, table + LINES) == 0:  # compact n-grams have none
+                break
             ask_lines(plan, table, hashes_of(space, t), places_of(space, t), 1, last - first + 1)
 
 

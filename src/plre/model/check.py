@@ -12,7 +12,8 @@ from plre.model import storage
 from plre.model import tables as t
 from plre.model.component import Component
 from plre.model.contexts import Contexts
-from plre.model.ngrams import Columns, Ngrams
+from plre.model.compact import CompactNgrams
+from plre.model.ngrams import Ngrams
 from plre.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ def _check_component(component: Component, words: int) -> None:
     _numbers(body.tensors["unigrams"], 1.0)
     if isinstance(body, Ngrams):
         _check_ngrams(body)
+    elif isinstance(body, CompactNgrams):
+        _check_compact(body)
     else:
         _check_contexts(body)
 
@@ -95,11 +98,30 @@ def _check_ngrams(body: Ngrams) -> None:
         if f"order{n}.factors" in body.tensors:
             _numbers(body.tensors[f"order{n}.factors"])
     if body.order > 2:
-        columns = Columns(body)
+        columns = body.columns()
         for n in range(3, body.order + 1):
             suffixes, below = columns.suffixes(n), columns.orders[n - 3]
             _expect(np.all(suffixes < len(below)), "an n-gram has no suffix")
             _expect(np.array_equal(below.words[suffixes], columns.orders[n - 2].words), "an n-gram has no suffix")
+
+
+def _check_compact(body: CompactNgrams) -> None:
+    _numbers(body.tensors["weights"])
+    columns = body.columns()
+    owners = body.symbols
+    for n, order in enumerate(columns.orders, 2):
+        words, children = np.asarray(order.words), np.asarray(order.children)
+        _expect(np.all(words < body.symbols), "a symbol is not there")
+        covered = len(children) == owners + 1 and children[0] == 0 and children[-1] == len(words)
+        _expect(covered and np.all(np.diff(children) >= 0), "records do not fit together")
+        contexts = np.repeat(np.arange(owners), np.diff(children))
+        inner = (np.diff(contexts) == 0) & (np.diff(words) <= 0)
+        _expect(not inner.any(), "records are not sorted")
+        _numbers(np.asarray(order.prob), 1.0)
+        if n > 2:
+            suffixes = columns.suffixes(n)
+            _expect(np.all(suffixes < owners), "an n-gram has no suffix")
+        owners = len(words)
 
 
 def _check_contexts(body: Contexts) -> None:

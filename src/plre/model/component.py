@@ -2,7 +2,7 @@
 
     P(w | h) = sum over components of  weight(h) * share(w) * P_component(symbol(w) | h)
 
-A component predicts symbols: words, or classes of words. Its body (:class:`Ngrams` or :class:`Contexts`) knows how;
+A component predicts symbols: words, or classes of words. Its body (:class:`Ngrams`, :class:`CompactNgrams` or :class:`Contexts`) knows how;
 everything else about it is here.
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plre.model.compact import CompactNgrams
 from plre.model.contexts import Contexts
 from plre.model.gates import Gates
 from plre.model.ngrams import Ngrams
@@ -24,7 +25,7 @@ from plre.model.ngrams import Ngrams
 class Component:
     """One component. With ``gates`` it leads as many of those after it as the gates say, and all have its weight."""
 
-    body: Ngrams | Contexts
+    body: Ngrams | CompactNgrams | Contexts
     weight: float = 1.0
     #: The symbol of each word, and for "not known" the one after the last. None: words are symbols.
     symbols: NDArray[np.int32] | None = None

@@ -18,7 +18,6 @@ from plre.model import _questions as questions
 from plre.model import check, neighbours, storage
 from plre.model.component import Component
 from plre.model.contexts import Contexts
-from plre.model.ngrams import Columns, Ngrams
 from plre.model.plan import Plan
 from plre.model.scoring import Scored, Tally, score_ids, score_lines, score_text, tally_text
 from plre.progress import Progress
@@ -191,7 +190,7 @@ class LanguageModel:
         if bad >= 0:
             raise TextError(_MARKER)
         bos, eos = bos and self.markers, eos and self.markers
-        ids = np.concatenate([np.full(bos, BOS, np.int32), words, np.full(eos, EOS, np.int32)])
+        ids = np.concatenate([np.full(int(bos), BOS, np.int32), words, np.full(int(eos), EOS, np.int32)])
         return score_ids(self, ids, int(bos))
 
     @cached_property
@@ -423,12 +422,12 @@ class LanguageModel:
 
         Of a model of several components: those of the first one that is of word n-grams.
         """
-        bodies = [each.body for each in self.components if each.symbols is None and isinstance(each.body, Ngrams)]
+        bodies = [each.body for each in self.components if each.symbols is None and not isinstance(each.body, Contexts)]
         if not bodies:
             raise UsageError("this model has no n-grams of words")
-        if not 1 <= n <= bodies[0].order:
-            raise UsageError(f"the model has orders 1 to {bodies[0].order}, not {n}")
-        return Columns(bodies[0]).ngrams(n, self.vocab)
+        if not 1 <= n <= bodies[0].reach:
+            raise UsageError(f"the model has orders 1 to {bodies[0].reach}, not {n}")
+        return bodies[0].columns(n).ngrams(n, self.vocab)
 
     def info(self) -> dict[str, Any]:
         """What the model is, how it was made, and how many bytes each part takes."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from plre.errors import UsageError
 from plre.model.component import Component
-from plre.model.ngrams import Columns, Ngrams
+from plre.model.contexts import Contexts
 from plre.text.vocabulary import SPECIAL
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def nearest(lm: LanguageModel, word: str, k: int) -> list[tuple[str, float]]:
     if word not in lm.vocab:
         raise UsageError(f"the model does not know the word {word!r}")
     index = lm.vocab[word]
-    words = next((each for each in lm.components if isinstance(each.body, Ngrams) and each.symbols is None), None)
+    words = next((each for each in lm.components if not isinstance(each.body, Contexts) and each.symbols is None), None)
     if words is None or words.body.reach < 2:
         raise UsageError("neighbours are found by bigrams of words, which this model does not have")
     candidates = np.unique([*range(min(_CANDIDATES, len(lm.vocab))), index])
@@ -53,11 +53,12 @@ def latent_classes(component: Component) -> tuple[Profiles, Profiles] | None:
     The low rank bigram is a sum over classes k of (mass of word w in k) x (share of context h in k), so both are read
     off its factors. A row of zeros belongs to a word that the factors do not know.
     """
-    both = component.body.tensors.get("order2.factors")
-    words = component.body.symbols
-    if both is None or len(both) < 4 * words:  # of rank 1, for which all words are alike
+    body = component.body
+    assert not isinstance(body, Contexts)
+    factors = body.columns(2).orders[0].factors
+    if factors is None or int(factors.rank[0]) < 2:  # for rank 1 all words are alike
         return None
-    before, predicted = np.moveaxis(both.reshape(words, 2, -1), 1, 0)
+    before, predicted = factors.right.reshape(body.symbols, -1), factors.left.reshape(body.symbols, -1)
     return _rows_to_one(predicted), _rows_to_one(before * predicted.sum(axis=0))
 
 
@@ -65,8 +66,8 @@ def beside(
     component: Component, groups: NDArray[np.int32], candidates: NDArray[np.int64]
 ) -> tuple[Profiles, Profiles]:
     """For each candidate what stands before it and what after it: the share of each group of words."""
-    assert isinstance(component.body, Ngrams)
-    columns = Columns(component.body, 2)
+    assert not isinstance(component.body, Contexts)
+    columns = component.body.columns(2)
     bigrams = columns.orders[0]
     before = np.repeat(np.arange(component.body.symbols), np.diff(bigrams.children))
     mass = columns.prob[before] * bigrams.prob

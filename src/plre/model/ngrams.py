@@ -124,30 +124,32 @@ class Ngrams:
         """How many n-grams there are of each order."""
         return {"ngrams": list(self.sizes)}
 
+    def columns(self, highest: int | None = None) -> Columns:
+        """All n-grams as plain columns, up to the order ``highest`` if that is given."""
+        return _Reader(self, min(self.order, highest or self.order)).columns
+
     def slot(self, n: int) -> int:
         """Words of 4 bytes in a slot of order n: check and probability, and what a context has."""
         return 2 if n == self.order else 4 if self.missing else 3
 
 
-def assemble(
-    prob: NDArray[np.float32],
-    backoff: NDArray[np.float32] | None,
-    missing: NDArray[np.float32] | None,
-    orders: Sequence[Order],
-    *,
-    threads: int = 1,
-    scratch: Scratch | None = None,
-) -> Ngrams:
-    """A component from its unigrams and its orders from 2 up."""
-    scratch = scratch or Scratch()
-    symbols, order = len(prob), 1 + len(orders)
-    weights = np.zeros((symbols + 1, 2), np.float32)
+def unigram_tensors(columns: Columns) -> Tensors:
+    """The tensors of unigrams."""
+    weights = np.zeros((len(columns.prob) + 1, 2), np.float32)
     weights[:, 0] = 1
-    if backoff is not None and orders:
-        weights[:-1, 0] = _told_apart(backoff, orders[0].children)
-    if missing is not None:
-        weights[:-1, 1] = missing
-    tensors: Tensors = {"unigrams": np.append(prob, np.float32(0)), "weights": weights.reshape(-1)}
+    if columns.orders:
+        weights[:-1, 0] = _told_apart(columns.backoff, columns.orders[0].children)
+    if columns.missing is not None:
+        weights[:-1, 1] = columns.missing
+    return {"unigrams": np.append(columns.prob, np.float32(0)), "weights": weights.reshape(-1)}
+
+
+def assemble(columns: Columns, *, threads: int = 1, scratch: Scratch | None = None) -> Ngrams:
+    """A component from its columns."""
+    scratch = scratch or Scratch()
+    orders = columns.orders
+    symbols, order = len(columns.prob), 1 + len(orders)
+    tensors = unigram_tensors(columns)
     keys: Column = np.arange(symbols, dtype=np.uint64)
     places = [_Places(None, symbols + 1)]
     for n, own in enumerate(orders, 2):
@@ -167,7 +169,7 @@ def assemble(
         if own.factors is not None:
             tensors |= _factor_tensors(n, own.factors, orders, places, scratch)
         places.append(_Places(placed.slots, t.Shape(len(own), 1 + len(values)).slots))
-    return Ngrams(symbols, order, missing is not None, tensors)
+    return Ngrams(symbols, order, columns.missing is not None, tensors)
 
 
 def _told_apart(backoff: NDArray[np.float32], children: Column) -> NDArray[np.float32]:
@@ -224,20 +226,58 @@ def size_of(sizes: Sequence[int], missing: bool, factors: Mapping[int, int]) -> 
     return size
 
 
+@dataclass(frozen=True)
 class Columns:
-    """The plain columns of a component, order by order up to ``highest``: what :func:`assemble` was given."""
+    """A component's unigrams and its orders from 2 up, as plain columns: what :func:`assemble` makes one of."""
 
-    def __init__(self, body: Ngrams, highest: int | None = None) -> None:
+    prob: NDArray[np.float32]
+    backoff: NDArray[np.float32]
+    missing: NDArray[np.float32] | None
+    orders: list[Order]
+
+    def ngrams(self, n: int, vocab: Vocabulary) -> Iterator[tuple[tuple[str, ...], float]]:
+        """All n-grams of one order, with P(last word | the others)."""
+        if n == 1:
+            yield from (((vocab.word(w),), float(self.prob[w])) for w in range(len(self.prob)) if w != BOS)
+            return
+
+        def below(prefix: tuple[str, ...], owner: int) -> Iterator[tuple[tuple[str, ...], float]]:
+            order = self.orders[len(prefix) - 1]
+            for i in range(int(order.children[owner]), int(order.children[owner + 1])):
+                gram = (*prefix, vocab.word(int(order.words[i])))
+                if len(gram) < n:
+                    yield from below(gram, i)
+                else:
+                    yield gram, float(order.prob[i])
+
+        for w in range(len(self.prob)):
+            yield from below((vocab.word(w),), w)
+
+    def suffixes(self, n: int) -> NDArray[np.int32]:
+        """The number of each n-gram without its oldest word, among those of order n - 1."""
+        if n == 2:
+            return np.asarray(self.orders[0].words)
+        own, below = self.orders[n - 2], self.orders[n - 3]
+        contexts = np.repeat(self.suffixes(n - 1), np.diff(own.children))
+        # A pair of context and word is known by its place in the list of the order below, which is sorted by both.
+        keys = _pairs(np.repeat(np.arange(len(below.children) - 1), np.diff(below.children)), below.words)
+        return np.searchsorted(keys, _pairs(contexts, own.words)).astype(np.int32)
+
+
+class _Reader:
+    """Reads the columns of a component, order by order up to ``highest``."""
+
+    def __init__(self, body: Ngrams, highest: int) -> None:
         self.body = body
-        count = body.symbols
         weights = body.tensors["weights"].reshape(-1, 2)[:-1]
-        self.prob = body.tensors["unigrams"][:-1]
-        self.backoff, self.missing = weights[:, 0], weights[:, 1] if body.missing else None
         self.orders: list[Order] = []
+        self.columns = Columns(
+            body.tensors["unigrams"][:-1], weights[:, 0], weights[:, 1] if body.missing else None, self.orders
+        )
         #: For each order: the slots of its records; None for symbols.
         self._slots: list[NDArray[np.int64] | None] = [None]
-        self._keys: list[NDArray[np.uint64]] = [np.arange(count, dtype=np.uint64)]
-        for n in range(2, min(body.order, highest or body.order) + 1):
+        self._keys: list[NDArray[np.uint64]] = [np.arange(body.symbols, dtype=np.uint64)]
+        for n in range(2, highest + 1):
             self._read(n)
 
     def _read(self, n: int) -> None:
@@ -277,40 +317,12 @@ class Columns:
         ranks, pointers = tensors[f"order{n}.ranks"], tensors[f"order{n}.pointers"]
         rank = (ranks[:count] if slices is None else ranks[slices]).astype(np.int32)
         row_start = self.orders[n - 3].children
-        suffixes = self.suffixes(n - 1)
+        suffixes = self.columns.suffixes(n - 1)
         left_start = np.concatenate([[0], np.cumsum(np.diff(row_start) * rank.astype(np.int64))])
         right_start = np.concatenate([[0], np.cumsum(rank[suffixes], dtype=np.int64)])
         left, right = np.empty(left_start[-1], np.float32), np.empty(right_start[-1], np.float32)
         _lowrank.part_factors(row_start, rank, suffixes, pointers[grams], both, left, left_start, right, right_start)
         return Factors(rank, left, left_start, right, right_start)
-
-    def ngrams(self, n: int, vocab: Vocabulary) -> Iterator[tuple[tuple[str, ...], float]]:
-        """All n-grams of one order, with P(last word | the others)."""
-        if n == 1:
-            yield from (((vocab.word(w),), float(self.prob[w])) for w in range(self.body.symbols) if w != BOS)
-            return
-
-        def below(prefix: tuple[str, ...], owner: int) -> Iterator[tuple[tuple[str, ...], float]]:
-            order = self.orders[len(prefix) - 1]
-            for i in range(int(order.children[owner]), int(order.children[owner + 1])):
-                gram = (*prefix, vocab.word(int(order.words[i])))
-                if len(gram) < n:
-                    yield from below(gram, i)
-                else:
-                    yield gram, float(order.prob[i])
-
-        for w in range(self.body.symbols):
-            yield from below((vocab.word(w),), w)
-
-    def suffixes(self, n: int) -> NDArray[np.int32]:
-        """The number of each n-gram without its oldest word, among those of order n - 1."""
-        if n == 2:
-            return np.asarray(self.orders[0].words)
-        own, below = self.orders[n - 2], self.orders[n - 3]
-        contexts = np.repeat(self.suffixes(n - 1), np.diff(own.children))
-        # A pair of context and word is known by its place in the list of the order below, which is sorted by both.
-        keys = _pairs(np.repeat(np.arange(len(below.children) - 1), np.diff(below.children)), below.words)
-        return np.searchsorted(keys, _pairs(contexts, own.words)).astype(np.int32)
 
 
 def _pairs(contexts: NDArray[np.integer], words: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.model import _contexts, _ngrams
+from plre.model import _compact, _contexts, _ngrams
 from plre.model import _plan as p
 from plre.model import tables as t
 from plre.model.file import Tensors
 from plre.text._kernels import BATCH
+from plre.model.codes import backoff_code
+from plre.model.compact import CompactNgrams
 from plre.model.component import Component
 from plre.model.contexts import WORDS, Contexts
 from plre.model.ngrams import Ngrams
@@ -61,6 +63,8 @@ class Plan:
             body = component.body
             if isinstance(body, Contexts):
                 function = _contexts.spread
+            elif isinstance(body, CompactNgrams):
+                function = _compact.spread
             else:
                 function = _ngrams.spread_low_rank if body.low_rank else _ngrams.spread
             self.array[p.MODEL_WIDTH + number * p.COMPONENT_WIDTH + p.SPREAD] = function.address
@@ -77,7 +81,12 @@ class Plan:
     def _describe(self, component: Component, at: int) -> dict[int, int]:
         """The fields of a component."""
         body = component.body
-        own = self._describe_ngrams(body) if isinstance(body, Ngrams) else self._describe_contexts(body)
+        if isinstance(body, Ngrams):
+            own = self._describe_ngrams(body)
+        elif isinstance(body, CompactNgrams):
+            own = self._describe_compact(body)
+        else:
+            own = self._describe_contexts(body)
         own[p.WEIGHT] = int(np.float64(component.weight).view(np.int64))
         own[p.SYMBOLS] = body.symbols
         own[p.UNIGRAMS] = self._checked(body.tensors["unigrams"], np.float32, body.symbols + 1)
@@ -125,6 +134,53 @@ class Plan:
             p.MISSING: int(body.missing),
             p.TABLES: first,
             p.TABLE_COUNT: len(shapes),
+        }
+
+    def _describe_compact(self, body: CompactNgrams) -> dict[int, int]:
+        first, sizes, tensors = len(self._fields), body.sizes, body.tensors
+        weights = backoff_code(body.size)
+        for n, records in enumerate(sizes[1:], 2):
+            start = body.start_bytes(n)
+            stride = body.stride(n, start)
+            code, right, left = body.codes[n - 2]
+            own = {
+                p.LIST: self._checked(
+                    tensors[f"order{n}.records"], np.uint8, (records + (n < body.order)) * stride + t.PADDING
+                ),
+                p.RECORDS: records,
+                p.STRIDE: stride,
+                p.SYMBOL_BYTES: t.width_of(body.symbols - 1),
+                p.NUMBER_BYTES: body.size,
+                p.START_BYTES: start,
+                p.PROB_BASE: code.base,
+                p.PROB_STEP: code.step,
+                p.WEIGHT_BASE: weights.base,
+                p.WEIGHT_STEP: weights.step,
+                p.RIGHT_BASE: right.base,
+                p.RIGHT_STEP: right.step,
+                p.LEFT_BASE: left.base,
+                p.LEFT_STEP: left.step,
+            }
+            if n == 2:
+                own[p.RUN_BYTES] = t.width_of(records)
+                size = (body.symbols + 2) * own[p.RUN_BYTES] + t.PADDING
+                own[p.RUNS] = self._checked(tensors["order2.runs"], np.uint8, size)
+            if n in body.low_rank:
+                factors = tensors[f"order{n}.factors"]
+                own[p.FACTORS] = self._checked(factors, np.uint8, None)
+                own[p.FACTOR_COUNT] = (len(factors) - t.PADDING) // body.size
+                own[p.RANKS] = self._checked(tensors[f"order{n}.ranks"], np.int32, 1 if n == 2 else sizes[n - 3])
+                if n > 2:
+                    own[p.POINTERS] = self._checked(tensors[f"order{n}.pointers"], np.uint32, sizes[n - 2])
+            self._fields += [own.get(name, 0) for name in range(p.TABLE_WIDTH)]
+        return {
+            p.ASK: _compact.ask.address,
+            p.ANSWER: _compact.answer.address,
+            p.LEVELS: body.order,
+            p.WEIGHTS: self._checked(tensors["weights"], np.float32, 2 * (body.symbols + 1)),
+            p.MISSING: int(body.missing),
+            p.TABLES: first,
+            p.TABLE_COUNT: body.order - 1,
         }
 
     def _describe_contexts(self, body: Contexts) -> dict[int, int]:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from plre.errors import ModelFileError
 from plre.model import file
 from plre.model._plan import GATE_BUCKETS
+from plre.model.compact import CompactNgrams
 from plre.model.component import Component
 from plre.model.contexts import Contexts
 from plre.model.file import Tensors
@@ -168,12 +169,12 @@ def _component(about: Mapping[str, Any], tensors: Tensors) -> Component:
     if not isinstance(weight, float | int) or not 0 <= weight <= 1:
         raise ValueError(f"a weight is {weight!r}")
     symbols, shares, flat = (tensors.pop(name, None) for name in ("symbols", "shares", "gates"))
-    kinds: dict[str, type[Ngrams] | type[Contexts]] = {"ngrams": Ngrams, "contexts": Contexts}
+    kinds: dict[str, Any] = {"ngrams": Ngrams, "compact": CompactNgrams, "contexts": Contexts}
     body = kinds[described["kind"]].from_tensors(described, tensors)
     gates = None
     if flat is not None:
         members, root = about["members"], about["root"]
-        if type(members) is not int or members < 1 or not isinstance(body, Ngrams) or not 0 <= root <= 1:
+        if type(members) is not int or members < 1 or isinstance(body, Contexts) or not 0 <= root <= 1:
             raise ValueError("the gates make no sense")
         if flat.dtype != np.float32 or len(flat) != body.order * GATE_BUCKETS * (1 + members) or not body.missing:
             raise ValueError("the gates have the wrong size")
@@ -211,7 +212,7 @@ def order_of(components: list[Component] | tuple[Component, ...]) -> int:
 def describe(lm: LanguageModel) -> dict[str, Any]:
     """What a model is, how it was made, and how many bytes each part takes."""
     bodies = [component.body for component in lm.components]
-    orders = [body.sizes for body in bodies if isinstance(body, Ngrams)]
+    orders = [body.sizes for body in bodies if not isinstance(body, Contexts)]
     longest = max(map(len, orders), default=0)
     several = len(bodies) > 1
     sizes: dict[str, int] = {}

@@ -12,8 +12,11 @@ import numpy as np
 
 from plre._jit import cpu_count
 from plre.errors import UsageError
+from plre.model.compact import CompactNgrams
+from plre.model.compact import size_of as compact_size
+from plre.model.contexts import Contexts
 from plre.model.lm import LanguageModel
-from plre.model.ngrams import Ngrams, size_of
+from plre.model.ngrams import size_of
 from plre.pruning.entropy import Judgement, Pruner
 from plre.pruning.tables import read_tables, write_tables
 from plre.progress import Progress
@@ -86,7 +89,7 @@ class _Work:
         self.threads = threads
         self.pruners: dict[int, Pruner] = {}
         #: The components of n-grams; hybrid contexts stay as they are.
-        self.bodies = {k: each.body for k, each in enumerate(lm.components) if isinstance(each.body, Ngrams)}
+        self.bodies = {k: each.body for k, each in enumerate(lm.components) if not isinstance(each.body, Contexts)}
         with progress.stage("weighing contexts", sum(sum(b.sizes) for b in self.bodies.values()), "n-grams") as advance:
             for k, body in self.bodies.items():
                 self.pruners[k] = Pruner(read_tables(body), lm.markers, threads)
@@ -111,7 +114,10 @@ class _Work:
     def _size(self, k: int, found: Judgement) -> int:
         """Bytes of what would be left of a component."""
         body, pruner = self.bodies[k], self.pruners[k]
-        return size_of(found.sizes, body.missing, {n: pruner.factor_count(found, n) for n in body.low_rank})
+        factors = {n: pruner.factor_count(found, n) for n in body.low_rank}
+        if isinstance(body, CompactNgrams):
+            return compact_size(found.sizes, body.missing, body.size, factors)
+        return size_of(found.sizes, body.missing, factors)
 
     @property
     def floor(self) -> str:
@@ -133,7 +139,7 @@ class _Work:
                 gates = replace(gates, root=float(1 - tables[0].prob.sum(dtype=np.float64)))
             before = made[k].about.get("pruned", {}).get("before", list(body.sizes))
             pruned = {"threshold": found.threshold, "before": before, "after": list(found.judged[k].sizes)}
-            smaller = write_tables(tables, body.missing, self.threads)
+            smaller = write_tables(tables, body, self.threads)
             made[k] = replace(made[k], body=smaller, gates=gates, about={**made[k].about, "pruned": pruned})
         about = {name: value for name, value in self.lm.metadata.items() if name not in ("components", "digest")}
         pruned = made[0].about["pruned"] if len(made) == 1 else {"threshold": found.threshold}

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre.lowrank.blocks import Factors
+from plre.model.compact import CompactNgrams, compress
 from plre.model.ngrams import Columns, Ngrams, Order, assemble
 
 _NO_FLOATS = np.empty(0, np.float32)
@@ -34,9 +35,9 @@ class Table:
         return len(self.words)
 
 
-def read_tables(body: Ngrams) -> list[Table]:
+def read_tables(body: Ngrams | CompactNgrams) -> list[Table]:
     """All orders of a component, the lowest first."""
-    columns = Columns(body)
+    columns = body.columns()
     none = np.zeros(0, np.int32)
     symbols = np.arange(body.symbols, dtype=np.int32)
     children = [order.children for order in columns.orders] + [none]
@@ -99,8 +100,8 @@ def _select_factors(
     return Factors(rank[slices], left, left_start, right, right_start)
 
 
-def write_tables(tables: Sequence[Table], leads: bool, threads: int) -> Ngrams:
-    """The component that has these n-grams; ``leads`` if it leads others."""
+def write_tables(tables: Sequence[Table], like: Ngrams | CompactNgrams, threads: int) -> Ngrams | CompactNgrams:
+    """The component that has these n-grams, with numbers of as many bits as another one."""
     orders = [
         Order(
             table.words, context.children, table.prob, table.backoff if n < len(tables) else None, table.missing,
@@ -109,7 +110,8 @@ def write_tables(tables: Sequence[Table], leads: bool, threads: int) -> Ngrams:
         for n, (context, table) in enumerate(zip(tables, tables[1:], strict=False), 2)
     ]  # fmt: skip
     missing = tables[0].missing
-    if leads and missing is None:
+    if like.missing and missing is None:
         missing = np.zeros(len(tables[0]), np.float32)
-    backoff = tables[0].backoff if orders else None
-    return assemble(tables[0].prob, backoff, missing, orders, threads=threads)
+    backoff = tables[0].backoff if orders else np.ones(len(tables[0]), np.float32)
+    columns = Columns(tables[0].prob, backoff, missing, orders)
+    return compress(columns, 8 * like.size) if isinstance(like, CompactNgrams) else assemble(columns, threads=threads)
