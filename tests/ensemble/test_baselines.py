@@ -101,7 +101,7 @@ def test_sums_hold_where_hardly_anything_is_left() -> None:
     words = [f"w{i}" for i in range(40)]
     text = [[a, b] for a in words for b in words] * 30 + [["rare"]]
     lm = build(text, Recipe(3, form="backoff"), [Steps(1e-3, 1e-3, 1e-3), Steps(0.9, 1.5, 2.5), Steps(0.9, 1.5, 2.5)])
-    assert lm.column(1, "backoff").max() > 10
+    assert lm.components[0].body.columns().backoff.max() > 10
     for context in ("", "w3", "w3 w7", "w9 w9", "<s> w5", "rare"):
         assert lm.distribution(context).sum() == pytest.approx(1, abs=1e-7)
 
@@ -110,7 +110,7 @@ def test_sums_hold_where_hardly_anything_is_left() -> None:
 def test_quantised_back_off(text: list[str], other_text: list[str], bits: int, sums: float) -> None:
     lm = plre.train(text, method="bo-mkn", order=3)
     coarse = plre.train(text, method="bo-mkn", order=3, quantise=bits)
-    assert lm.column(2, "backoff").max() > 1
+    assert lm.components[0].body.columns().orders[0].backoff.max() > 1
     assert coarse.perplexity(other_text) == pytest.approx(lm.perplexity(other_text), rel=sums / 10)
     for context in ("", "<s>", "w1", "w1 w2", "w9 w4"):
         assert coarse.distribution(context).sum() == pytest.approx(1, abs=sums)

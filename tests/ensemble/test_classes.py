@@ -9,7 +9,6 @@ import pytest
 
 import plre
 from plre.ensemble.classes import classes_of
-from plre.model.mixture import Mixture
 from plre.text.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
@@ -19,10 +18,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
 def test_it_is_p_of_the_class_times_p_of_the_word(text: list[str], other_text: list[str], order: int) -> None:
     """The same numbers from a word model of the text with every word replaced by its class."""
     lm = plre.train(text, order=order, method="class", classes=12)
-    assert isinstance(lm, Mixture)
-    (part,) = lm.parts
-    assert part.symbols is not None
-    names = {word: part.model.vocab.word(int(part.symbols[lm.vocab[word]])) for word in lm.vocab}
+    (component,) = lm.components
+    assert component.symbols is not None
+    special = ["<unk>", "<s>", "</s>"]
+    symbols = {word: int(component.symbols[lm.vocab[word]]) for word in lm.vocab}
+    names = {word: special[s] if s < 3 else f"class{s}" for word, s in symbols.items()}
 
     def in_classes(line: str) -> list[str]:
         return [names[word if word in lm.vocab else "<unk>"] for word in line.split()]
@@ -63,7 +63,7 @@ def test_listed_words_that_never_occur() -> None:
 def test_quantised(text: list[str], other_text: list[str]) -> None:
     whole = plre.train(text, method="class", classes=12)
     small = plre.train(text, method="class", classes=12, quantise=8)
-    assert small.memory.nbytes < whole.memory.nbytes
+    assert small.nbytes < whole.nbytes
     assert small.perplexity(other_text) == pytest.approx(whole.perplexity(other_text), rel=0.05)
 
 

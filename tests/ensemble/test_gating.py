@@ -13,13 +13,12 @@ from plre.ensemble import gating
 from plre.ensemble.gating import HeldOut, Weights, fit_weights
 from plre.ensemble.recipe import PRESETS, Recipe, Tensors, make_recipe, parse_rank
 from plre.ensemble.workshop import Workshop
-from plre.model.layout import GATE_BUCKETS
-from plre.model.mixture import Mixture
-from plre.model.ngrams import NgramModel
+from plre.model._plan import GATE_BUCKETS
 from plre.progress import Progress
 from plre.scratch import Scratch
 from plre.smoothing.discounts import Steps
 from plre.text.encode import encode_text
+from tests.component_models import alone, in_symbols
 from tests.conftest import zipf_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
@@ -31,38 +30,37 @@ def bucket(rest: float) -> int:
     return min(max((0x3F800000 - bits) >> 22, 0), GATE_BUCKETS - 1)
 
 
-def by_hand(lm: Mixture, context: list[str]) -> NDArray[np.float64]:
-    """P(w | context) from the parts, as ``model/gates.py`` has it."""
-    leader, *members = lm.parts
+def by_hand(lm: plre.LanguageModel, context: list[str]) -> NDArray[np.float64]:
+    """P(w | context) from the components, as ``model/gates.py`` has it."""
+    leader, *members = lm.components
     context = [lm.vocab.word(lm.vocab[w]) for w in context]
-    assert isinstance(leader.model, NgramModel)
     assert leader.gates is not None
-    own = leader.model.distribution(context)
+    words = alone(leader, lm.vocab)
+    own = words.distribution(context)
     rest = 1 - own.sum()
     length = 0
-    for n in range(min(len(context), leader.model.order - 1), 0, -1):
-        grams = dict(leader.model.ngrams(n + 1))
+    for n in range(min(len(context), words.order - 1), 0, -1):
+        grams = dict(words.ngrams(n + 1))
         if any(gram[:-1] == tuple(context[-n:]) for gram in grams):
             length = n
             break
     keep, *shares = leader.gates.table[length * GATE_BUCKETS + (bucket(rest) if length else 0)]
     total = keep * own
-    for share, part in zip(shares, members, strict=True):
-        if isinstance(part.model, NgramModel):
-            assert part.symbols is not None
-            assert part.shares is not None
-            names = [part.model.vocab.word(int(part.symbols[lm.vocab[w]])) for w in context]
-            probs = part.model.distribution(names)[part.symbols] * part.shares
+    for share, member in zip(shares, members, strict=True):
+        if member.symbols is not None:
+            assert member.shares is not None
+            symbols = member.symbols[:-1]
+            of_symbols = in_symbols(member).distribution([int(symbols[lm.vocab[w]]) for w in context])
+            probs = of_symbols[symbols] * member.shares[:-1]
         else:
-            probs = part.model.distribution([lm.vocab["</s>"], *(lm.vocab[w] for w in context)])
+            probs = alone(member, lm.vocab).distribution(context)
         total = total + (1 - keep * (1 - rest)) * share * probs
     return total
 
 
 @pytest.mark.parametrize("preset", ["fast", "best"])
-def test_a_model_is_its_parts(preset: str, text: list[str], other_text: list[str]) -> None:
+def test_a_model_is_its_components(preset: str, text: list[str], other_text: list[str]) -> None:
     lm = plre.train(text, order=3, preset=preset, dev=other_text)
-    assert isinstance(lm, Mixture)
     for context in (["<s>", "w1"], ["w1", "w2"], ["w2"], ["w300", "w77"], []):
         np.testing.assert_allclose(lm.distribution(context), by_hand(lm, context), rtol=2e-4, atol=1e-9)
 
@@ -136,7 +134,6 @@ def test_split_events_adds_up_to_the_model(text: list[str], other_text: list[str
     dev = np.asarray(encode_text(other_text, vocab=encoded.vocab).ids[:])
     counts = count_ngrams(encoded, 3)
     lm = plre.train(text, order=3, method="mkn")
-    assert isinstance(lm, NgramModel)
     from plre.model.scoring import score_ids, score_orders
 
     orders = score_orders(lm, dev)

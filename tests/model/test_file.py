@@ -13,6 +13,7 @@ import pytest
 import plre
 from plre.errors import ModelFileError, UsageError
 from plre.model import file
+from plre.model.storage import tensors_of
 
 
 @pytest.fixture(scope="module")
@@ -25,18 +26,19 @@ def path(tmp_path_factory: pytest.TempPathFactory, text: list[str]) -> Path:
 def test_any_safetensors_reader_can_look_inside(path: Path) -> None:
     safetensors = pytest.importorskip("safetensors.numpy")
     tensors = safetensors.load_file(path)
-    lm = plre.load(path)
-    assert set(tensors) == set(lm.tensors)
+    own = tensors_of(plre.load(path))
+    assert set(tensors) == set(own)
     for name, tensor in tensors.items():
-        np.testing.assert_array_equal(tensor, lm.tensors[name])
+        np.testing.assert_array_equal(tensor, own[name])
 
 
 def test_data_starts_on_64_bytes_and_tensors_are_aligned(path: Path) -> None:
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
     assert (8 + length) % 64 == 0
-    for name, tensor in plre.load(path).tensors.items():
-        assert tensor.__array_interface__["data"][0] % tensor.dtype.itemsize == 0, name
+    for name, tensor in tensors_of(plre.load(path)).items():
+        boundary = 64 if name.endswith(".lines") else tensor.dtype.itemsize
+        assert tensor.__array_interface__["data"][0] % boundary == 0, name
 
 
 def rewritten(path: Path, to: Path, change: Any) -> Path:
@@ -46,6 +48,7 @@ def rewritten(path: Path, to: Path, change: Any) -> Path:
     header = json.loads(data[8 : 8 + length])
     change(header)
     text = json.dumps(header).encode()
+    text += b" " * (-(8 + len(text)) % 64)
     to.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length :])
     return to
 
@@ -60,6 +63,19 @@ def about(**changes: Any) -> Any:
     return change
 
 
+def about_component(**changes: Any) -> Any:
+    """Change what the header says about the first component; ``body`` is changed field by field."""
+
+    def change(header: dict) -> None:
+        metadata = json.loads(header["__metadata__"]["plre"])
+        own = metadata["components"][0]
+        body = {**own["body"], **changes.get("body", {})}
+        metadata["components"][0] = {**own, **changes, "body": body}
+        header["__metadata__"]["plre"] = json.dumps(metadata)
+
+    return change
+
+
 def swap(a: str, b: str) -> Any:
     """Let two names point to each other's tensors."""
 
@@ -69,14 +85,14 @@ def swap(a: str, b: str) -> Any:
     return change
 
 
-def split(name: str, keep: int) -> Any:
+def split(name: str, keep: int, rest: str = "rest") -> Any:
     """Shorten a tensor; a new one takes what is left of it."""
 
     def change(header: dict) -> None:
         entry = header[name]
         start, stop = entry["data_offsets"]
-        width = {"U8": 1, "I64": 8}.get(entry["dtype"], 4)
-        header["rest"] = {
+        width = {"U8": 1, "U64": 8}.get(entry["dtype"], 4)
+        header[rest] = {
             **entry,
             "shape": [(stop - start) // width - keep],
             "data_offsets": [start + keep * width, stop],
@@ -92,32 +108,45 @@ def split(name: str, keep: int) -> Any:
         (lambda h: h["__metadata__"].clear(), "not a plre model"),
         (about(format=99), "has format 99.*newer plre"),
         (about(kind="log-bilinear model"), "is a log-bilinear model; open it with plre.neural.load"),
-        (about(format=float("inf")), "header is damaged"),
-        (about(order=4), "3 orders instead of 4"),
-        (about(order=2), "3 orders instead of 2"),
-        (about(order="3"), "header is damaged"),
-        (about(order=3.0), "header is damaged"),
-        (about(markers="no"), "header is damaged"),
-        (about(method="gone"), "header is damaged"),
-        (lambda h: h.pop("order2.grams"), "does not follow"),
-        (lambda h: h.pop("vocab.bytes"), "should have"),
-        (lambda h: h["order2.grams"].update(data_offsets=h["order3.grams"]["data_offsets"]), "damaged"),
-        (split("directory", 0), "instead of|wrong size|is missing"),
-        (split("directory", 20), "wrong size"),
-        (split("vocab.slots", 6), "instead of"),
-        (split("vocab.starts", 5), "instead of"),
-        (split("order2.left", 3), "instead of"),
-        (split("order3.right", 3), "instead of"),
-        (split("order3.grams", 3), "instead of"),
-        (swap("order2.grams", "order2.left"), "wrong type"),
-        (swap("order2.grams", "order3.grams"), "instead of"),
-        (swap("order2.left", "order2.right"), "does not fit"),
-        (lambda h: h.update(more=h.pop("vocab.slots")), "is missing"),
-        (lambda h: h["vocab.starts"].update(shape=[h["vocab.starts"]["shape"][0], 1]), "wrong type or shape"),
-        (lambda h: h["vocab.slots"].update(dtype="F32"), "wrong type"),
-        (lambda h: h["order2.grams"].update(shape=[3]), "impossible offsets"),
-        (lambda h: h["order2.grams"].update(dtype="F99"), "header is damaged"),
+        (about(format=float("inf")), "format is inf"),
+        (about(order=4), "the order is 4"),
+        (about(order=2), "the order is 2"),
+        (about(order="3"), "order is '3'"),
+        (about(order=3.0), "order is 3.0"),
+        (about(markers="no"), "markers is 'no'"),
+        (about(method="gone"), "'method' is missing"),
+        (about(components=[]), "no components"),
+        (about(components="gone"), "'components' is missing"),
+        (about(components=[{}]), "'body' is missing"),
+        (about_component(weight=0.5), "do not sum to one"),
+        (about_component(weight=float("nan")), "a weight is nan"),
+        (about_component(body={"kind": "bigrams"}), "'bigrams' is missing"),
+        (about_component(body={"symbols": 7}), "unigrams have the wrong size"),
+        (about_component(body={"symbols": 391.0}), "makes no sense"),
+        (about_component(body={"order": 2}), "it has a tensor order3.* that such a model does not have"),
+        (about_component(body={"order": 4}), "the tensor order4.ends is missing"),
+        (about_component(body={"order": 1 << 40}), "makes no sense"),
+        (about_component(body={"missing": True}), "instead of"),
+        (lambda h: h.pop("1.order2.symbols"), "does not follow"),
+        (lambda h: h.pop("1.order3.runs"), "should have"),
+        (lambda h: h["1.order2.lines"].update(data_offsets=h["1.order3.lines"]["data_offsets"]), "damaged"),
+        (split("vocab.slots", 6), "vocabulary has the wrong size"),
+        (split("vocab.slots", 0), "vocabulary has the wrong size"),
+        (split("vocab.starts", 5), "does not cover"),
+        (split("1.order2.factors", 3), "it has a tensor rest"),
+        (split("1.order3.factors", 3, "1.rest"), "it has a tensor rest"),
+        (swap("1.order2.lines", "1.order3.lines"), "instead of"),
+        (swap("1.order2.symbols", "1.order3.symbols"), "instead of"),
+        (swap("1.unigrams", "1.order3.ranks"), "of type float32"),
+        (swap("1.order2.lines", "1.order2.seeds"), "wrong order"),
+        (lambda h: h.update(more=h.pop("vocab.slots")), "'vocab.slots' is missing"),
+        (lambda h: h.update({"1.more": h.pop("1.weights")}), "the tensor weights is missing"),
+        (lambda h: h["vocab.starts"].update(shape=[h["vocab.starts"]["shape"][0], 1]), "is not flat"),
+        (lambda h: h["vocab.slots"].update(dtype="F32"), "vocabulary has the wrong type"),
+        (lambda h: h["1.order2.lines"].update(shape=[3]), "impossible offsets"),
+        (lambda h: h["1.order2.lines"].update(dtype="F99"), "header is damaged"),
         (lambda h: h["__metadata__"].update(plre="{"), "header is damaged"),
+        (lambda h: h["__metadata__"].update(plre="[" * 100_000), "header is damaged"),
         (lambda h: h.update({"__metadata__": 5}), "header is damaged|not a plre"),
     ],
 )
@@ -126,23 +155,58 @@ def test_damaged_headers(path: Path, tmp_path: Path, change: Any, message: str) 
         plre.load(rewritten(path, tmp_path / "bad.plre", change))
 
 
-def refuses_any_damage_to_its_directory(path: Path, folder: Path) -> None:
-    """Change every number of a model's directory and see that it cannot be loaded."""
-    data = bytearray(path.read_bytes())
+def refuses_wrong_sizes(path: Path, folder: Path) -> None:
+    """Make each tensor of a model shorter and longer, in files that are otherwise right, and see that none loads.
+
+    Nothing says how many factors there are from order 3 on: whoever reads them looks whether they are there.
+    """
+    data = path.read_bytes()
+    metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
+    tensors = tensors_of(plre.load(path))
+    for name, tensor in tensors.items():
+        few = 16 if name.endswith(".lines") else 1  # lines are counted by 16 numbers
+        others = [tensor[:-few], np.concatenate([tensor, tensor[:few]])] + [tensor[:0]] * ("factors" not in name)
+        for other in others if not name.endswith("order3.factors") else []:
+            changed = {**tensors, name: other}
+            file.write(str(folder / "bad.plre"), file.header(metadata, file.shapes(changed)), changed.values())
+            with pytest.raises(ModelFileError, match="is damaged"):
+                plre.load(folder / "bad.plre")
+
+
+def test_tensors_of_wrong_sizes_are_refused(path: Path, tmp_path: Path) -> None:
+    refuses_wrong_sizes(path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        about(markers=False),
+        about(method="mkn"),
+        about(tokens=1),
+        about(tokens="gone"),
+        about(digest="0123456789abcdef"),
+        about(more="something"),
+        about_component(method="mkn"),
+        about_component(weight=1 - 1e-7),
+        lambda h: h.update({"__metadata__": {"plre": h["__metadata__"]["plre"].replace('"version":"', '"version":"9')}}),
+    ],
+)
+def test_metadata_is_under_the_checksum(path: Path, tmp_path: Path, change: Any) -> None:
+    lm = plre.load(rewritten(path, tmp_path / "changed.plre", change))
+    with pytest.raises(ModelFileError, match="damaged after it was written"):
+        lm.verify()
+
+
+def test_any_changed_byte_of_the_data_is_found(path: Path, tmp_path: Path) -> None:
+    data = path.read_bytes()
     start = 8 + int.from_bytes(data[:8], "little")
-    places = plre.load(path).tensors["directory"].nbytes
-    for at in range(start, start + places, 8):
-        for value in (b"\xff" * 8, b"\x07" + bytes(7), b"\x7f" * 8, b"\x04" + bytes(7)):
-            changed = data.copy()
-            changed[at : at + 8] = value
-            if changed != data:
-                (folder / "bad.plre").write_bytes(changed)
-                with pytest.raises(ModelFileError, match="is damaged"):
-                    plre.load(folder / "bad.plre")
-
-
-def test_a_damaged_directory_is_refused(path: Path, tmp_path: Path) -> None:
-    refuses_any_damage_to_its_directory(path, tmp_path)
+    plre.load(rewritten(path, tmp_path / "same.plre", lambda header: None)).verify()
+    for at in range(start, len(data), len(data) // 40):
+        changed = bytearray(data)
+        changed[at] ^= 1
+        (tmp_path / "bad.plre").write_bytes(changed)
+        with pytest.raises(ModelFileError, match="damaged"):
+            plre.load(tmp_path / "bad.plre").verify()
 
 
 @pytest.mark.parametrize(

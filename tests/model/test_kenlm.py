@@ -16,10 +16,12 @@ LMPLZ = [-13.0041065, -21.476295, -6.0833187, -21.595892, -23.942255, -3.0063548
 
 def write_arpa(lm: plre.LanguageModel, path: Path) -> None:
     """Only for this test: models without low rank layers are what ARPA files can hold."""
+    columns = lm.components[0].body.columns()
+    weights = [columns.backoff, *(order.backoff for order in columns.orders[:-1])]
     backoffs = {}
     for n in range(1, lm.order):
         grams = [gram for gram, _ in lm.ngrams(n)] if n > 1 else [(word,) for word in lm.vocab]
-        backoffs[n] = dict(zip(grams, lm.column(n, "backoff").tolist(), strict=True))
+        backoffs[n] = dict(zip(grams, weights[n - 1].tolist(), strict=True))
     with path.open("w") as out:
         out.write("\\data\\\n")
         for n, size in enumerate(lm.info()["ngrams"], 1):

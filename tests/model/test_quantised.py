@@ -30,11 +30,9 @@ def test_codes_are_close(numbers: list[float], size: int) -> None:
     np.testing.assert_allclose(again, values, rtol=float(1.1 * step))
 
 
-def test_codes_of_nothing_and_of_floats() -> None:
+def test_codes_of_nothing() -> None:
     code = Code.between(1e-3, 1.0, 1)
     np.testing.assert_array_equal(code.decode(code.encode(np.array([0, 1e-9], np.float32), 1)), [0, 0])
-    values = np.array([0.1, 1e-30, 0, 5], np.float32)
-    np.testing.assert_array_equal(Code().decode(Code().encode(values, 4)), values)
 
 
 @pytest.mark.parametrize(("bits", "cost", "sums"), [(8, 0.01, 0.05), (16, 1e-4, 5e-4)])

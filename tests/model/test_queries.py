@@ -63,13 +63,22 @@ def test_neighbours_share_contexts() -> None:
         lm.neighbours("purple")
 
 
-def test_neighbours_need_a_low_rank_bigram(text: list[str]) -> None:
-    lm = plre.train(text, method="mkn")
-    with pytest.raises(UsageError, match="low rank bigram"):
-        lm.neighbours("w1")
-    lm = plre.train(text, rungs=["2:0.5:1"])
-    with pytest.raises(UsageError, match="rank 1"):
-        lm.neighbours("w1")
+@pytest.mark.parametrize("options", [{"method": "mkn"}, {"rungs": ["2:0.5:1"]}, {"classes": [4]}], ids=str)
+@pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
+def test_neighbours_without_latent_classes_stand_beside_the_same_words(options: dict) -> None:
+    text = [f"{a} {verb} {b}" for a in ("he", "she") for b in ("home", "away") for verb in ("goes", "runs", "walks")]
+    text += [f"the {adjective} {noun}" for adjective in ("red", "green", "blue") for noun in ("car", "house")]
+    lm = plre.train(text * 3, order=2, min_count=1, **options)
+    assert {word for word, _ in lm.neighbours("red", 2)} == {"green", "blue"}
+    assert {word for word, _ in lm.neighbours("runs", 2)} == {"goes", "walks"}
+
+
+@pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
+def test_neighbours_need_bigrams(text: list[str]) -> None:
+    with pytest.raises(UsageError, match="bigrams of words"):
+        plre.train(text, method="mkn", order=1).neighbours("w1")
+    with pytest.raises(UsageError, match="bigrams of words"):
+        plre.train(text, method="class", classes=5, order=3).neighbours("w1")
 
 
 def test_ngrams_are_what_was_seen(text: list[str]) -> None:
@@ -84,7 +93,7 @@ def test_ngrams_are_what_was_seen(text: list[str]) -> None:
         assert found[(*context, word)] == pytest.approx(lm.prob(word, context))
     assert {g[0] for g, _ in lm.ngrams(1)} == set(lm.vocab) - {"<s>"}
     with pytest.raises(UsageError, match="orders 1 to 3"):
-        next(lm.ngrams(4))
+        lm.ngrams(4)
 
 
 def test_odd_questions(lm: plre.LanguageModel) -> None:
@@ -111,7 +120,7 @@ def test_odd_questions(lm: plre.LanguageModel) -> None:
         lm.score_lines("w1 w2")
     with pytest.raises(UsageError, match="one string"):
         lm.score(["w1", "w2"])  # type: ignore[arg-type]
-    for state in (2**30, -1):
+    for state in (2**30, -1, b"123", bytes(400), b"\xff" * 4, None, bytearray(4)):
         with pytest.raises(UsageError, match="not a state of this model"):
             lm.advance(state, "w1")
         with pytest.raises(UsageError, match="not a state of this model"):

@@ -184,6 +184,7 @@ class Builder:
             "markers": self.counts.markers,
             **recipe.describe(),
             "bits": bits,
+            "discounts": component.about["discounts"],
             **(metadata or {}),
         }
         return LanguageModel(self.vocab, [component], about)

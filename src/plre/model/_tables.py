@@ -56,7 +56,7 @@ def key_of(owner, symbol):
 @kernel
 def hash_of(key):
     """A hash of 64 bits: the upper ones choose shard and bucket, the lower 32 are the check."""
-    x = key * _MIX
+    x = (key + _OTHER) * _MIX
     return (x ^ (x >> np.uint64(32))) * STEP
 
 

@@ -73,6 +73,11 @@ def _header(lm: LanguageModel, tensors: Tensors, digest: str) -> tuple[dict[str,
     return metadata, file.header({"plre": text}, file.shapes(tensors))
 
 
+def header_size(lm: LanguageModel) -> int:
+    """Bytes of a model's file before its tensors."""
+    return len(_header(lm, tensors_of(lm), "0" * 16)[1])
+
+
 def _describe(component: Component) -> dict[str, Any]:
     """What metadata says of a component."""
     own: dict[str, Any] = {**component.about, "body": component.body.describe(), "weight": component.weight}

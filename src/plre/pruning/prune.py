@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from plre.model.compact import size_of as compact_size
 from plre.model.contexts import Contexts
 from plre.model.lm import LanguageModel
 from plre.model.ngrams import size_of
+from plre.model.storage import header_size
 from plre.pruning.entropy import Judgement, Pruner
 from plre.pruning.tables import read_tables, write_tables
 from plre.progress import Progress
@@ -95,9 +95,7 @@ class _Work:
                 self.pruners[k] = Pruner(read_tables(body), lm.markers, threads)
                 advance(sum(body.sizes))
         pruned = sum(tensor.nbytes for body in self.bodies.values() for tensor in body.tensors.values())
-        text = json.dumps(lm.info(), ensure_ascii=False)
-        names = 200 * sum(len(each.body.tensors) + 4 for each in lm.components)
-        self._others = lm.nbytes - pruned + len(text) + names + _WORDS * (1 + len(lm.components))
+        self._others = lm.nbytes - pruned + header_size(lm) + _WORDS * (1 + len(lm.components))
 
     def judge(self, threshold: float) -> _Found:
         """What stays at a threshold.

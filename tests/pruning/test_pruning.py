@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 
 import plre
 from plre.errors import UsageError
-from plre.model.entropy import Pruner
-from plre.model.mixture import parts_of
-from plre.model.ngrams import NgramModel
-from plre.model.stationary import low_rank_shares, stationary
-from plre.model.tables import read_tables, write_tables
-from tests.model import readable_pruning as readable
+from plre.pruning.entropy import Pruner
+from plre.pruning.stationary import low_rank_shares, stationary
+from plre.pruning.tables import read_tables, write_tables
+from tests.pruning import readable
 
 pytestmark = pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
 
@@ -35,33 +33,34 @@ def small_text(seed: int, lines: int = 25, words: str = "abcde") -> list[str]:
     return [" ".join(draw.choices(words, range(1, len(words) + 1), k=draw.randrange(1, 9))) for _ in range(lines)]
 
 
-def train(kind: str, order: int, text: list[str], **more: object) -> NgramModel:
+def train(kind: str, order: int, text: list[str], **more: object) -> plre.LanguageModel:
     options = dict(KINDS[kind])
     if "rungs" in options:
         options["rungs"] = [rung for rung in options["rungs"] if int(rung[0]) <= order]
-    lm = plre.train(text, order=order, min_count=1, **options, **more)
-    assert isinstance(lm, NgramModel)
-    return lm
+    return plre.train(text, order=order, min_count=1, **options, **more)
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize("order", [2, 3, 4])
 def test_tables_there_and_back(kind: str, order: int) -> None:
     lm = train(kind, order, small_text(1))
-    tables = read_tables(lm, 2)
+    body = lm.components[0].body
+    tables = read_tables(body)
     for n in range(2, order + 1):
-        numbers = {gram: i for i, gram in enumerate(readable.grams_of(lm, n - 1))}
-        assert tables[n - 1].suffixes.tolist() == [numbers[gram[1:]] for gram in readable.grams_of(lm, n)]
-    again = write_tables(lm, tables, dict(lm.metadata), 2)
-    assert again.metadata == lm.metadata
-    np.testing.assert_array_equal(again.memory, lm.memory)
+        numbers = {gram: i for i, gram in enumerate(readable.grams_of(body, n - 1))}
+        assert tables[n - 1].suffixes.tolist() == [numbers[gram[1:]] for gram in readable.grams_of(body, n)]
+    again = write_tables(tables, body, 2)
+    assert again.describe() == body.describe()
+    assert list(again.tensors) == list(body.tensors)
+    for name, tensor in body.tensors.items():
+        np.testing.assert_array_equal(again.tensors[name], tensor)
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize("markers", [True, False])
 def test_masses_are_those_of_the_text_that_never_ends(kind: str, markers: bool) -> None:
     lm = train(kind, 3, small_text(2), markers=markers)
-    tables = read_tables(lm, 1)
+    tables = read_tables(lm.components[0].body)
     found = stationary(tables, low_rank_shares(tables, 1), lm.markers, 1e-9)
     twin = readable.Readable(lm)
     expected = readable.masses(twin)
@@ -79,11 +78,10 @@ def test_masses_are_those_of_the_text_that_never_ends(kind: str, markers: bool) 
 def test_pruned_as_one_reads_it(kind: str, order: int, threshold: float) -> None:
     lm = train(kind, order, small_text(3))
     found = plre.prune(lm, threshold=threshold)
-    assert isinstance(found, NgramModel)
     expected = readable.prune(readable.Readable(lm), threshold)
     for n in range(1, order + 1):
-        assert readable.grams_of(found, n) == expected.grams[n]
-    after = [(), *(g for n in range(1, order) for g in readable.grams_of(lm, n))]
+        assert readable.words_of(found, n) == expected.grams[n]
+    after = [(), *(g for n in range(1, order) for g in readable.words_of(lm, n))]
     for h in after:
         own = [0.0 if w == "<s>" else expected(w, h) for w in lm.vocab]
         np.testing.assert_allclose(found.distribution(h), own, atol=2e-5)
@@ -124,7 +122,7 @@ def test_any_model_at_any_threshold(kind: str, order: int, seed: int, threshold:
     else:
         lm = train(kind, order, text)
     small = plre.prune(lm, threshold=threshold, threads=1)
-    assert plre.prune(lm, threshold=threshold, threads=3).metadata["digest"] == small.metadata["digest"]
+    assert plre.prune(lm, threshold=threshold, threads=3).digest == small.digest
     draw = random.Random(seed)
     for _ in range(10):
         context = draw.choices([*"abcdefgh", "zzz"], k=draw.randrange(order + 1))
@@ -139,17 +137,17 @@ def test_any_model_at_any_threshold(kind: str, order: int, seed: int, threshold:
             step, state = small.advance(state, word)
             total += step
         assert total == pytest.approx(small.score(line), abs=1e-9)
-    for part, own in zip(parts_of(small), parts_of(lm), strict=True):
-        left = [set(readable.grams_of(part.model, n)) for n in range(1, part.model.order + 1)]
+    for part, own in zip(small.components, lm.components, strict=True):
+        left = [set(readable.grams_of(part.body, n)) for n in range(1, part.body.reach + 1)]
         for n, grams in enumerate(left, 1):
-            assert grams <= set(readable.grams_of(own.model, n))
+            assert grams <= set(readable.grams_of(own.body, n))
             assert n == 1 or all(g[1:] in left[n - 2] and g[:-1] in left[n - 2] for g in grams)
 
 
 def test_a_higher_threshold_leaves_less_and_costs_more(text: list[str], other_text: list[str]) -> None:
     lm = plre.train(text, order=3, preset="paper")
     models = [plre.prune(lm, threshold=t) for t in (0, 1e-6, 1e-5, 1e-4)]
-    sizes = [model.memory.nbytes for model in models]
+    sizes = [model.nbytes for model in models]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] < sizes[0]
     assert models[0].perplexity(text) == pytest.approx(lm.perplexity(text), rel=1e-6)
@@ -178,11 +176,11 @@ def test_a_size(kind: str, text: list[str], tmp_path: Path) -> None:
         reached = (tmp_path / "small.plre").stat().st_size
         assert whole * share * 0.85 < reached <= whole * share
         again = plre.prune(lm, threshold=small.metadata["pruned"]["threshold"])
-        assert again.metadata["digest"] == small.metadata["digest"]
+        assert again.digest == small.digest
         plre.load(tmp_path / "small.plre").verify()
     unchanged = plre.prune(lm, size="1G")
     assert unchanged.metadata["pruned"]["threshold"] == 0
-    with pytest.raises(UsageError, match=r"cannot be smaller than [\d,]+ bytes"):
+    with pytest.raises(UsageError, match=r"cannot be pruned to less than [\d,]+ bytes"):
         plre.prune(lm, size=1000)
 
 
@@ -219,11 +217,11 @@ def test_what_makes_no_sense(text: list[str]) -> None:
 
 def test_factors_are_counted_as_they_are_kept() -> None:
     lm = train("plre", 4, small_text(6, 60))
-    pruner = Pruner(read_tables(lm, 1), lm.markers)
+    pruner = Pruner(read_tables(lm.components[0].body), lm.markers)
     for threshold in (0.0, 1e-4, 1e-2):
         judged = pruner.judge(threshold)
         left = pruner.pruned(judged)
-        for n, size in pruner.low_rank(judged).items():
+        for n in (2, 3, 4):
             factors = left[n - 1].factors
             assert factors is not None
-            assert (size.left, size.right) == (len(factors.left), len(factors.right))
+            assert pruner.factor_count(judged, n) == len(factors.left) + len(factors.right)

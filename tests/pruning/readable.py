@@ -10,42 +10,59 @@ from collections import defaultdict
 
 import numpy as np
 
-from plre.model.ngrams import NgramModel
+import plre
+from plre.lowrank.blocks import Factors
+from plre.model.compact import CompactNgrams
+from plre.model.ngrams import Columns, Ngrams
 
 Gram = tuple[str, ...]
 
 
-def grams_of(lm: NgramModel, n: int) -> list[Gram]:
-    """All n-grams in the order of their numbers."""
+def grams_of(body: Ngrams | CompactNgrams, n: int) -> list[tuple[int, ...]]:
+    """All n-grams, as symbols, in the order of their numbers."""
+    return _grams(body.columns(), n)
+
+
+def _grams(columns: Columns, n: int) -> list[tuple[int, ...]]:
     if n == 1:
-        return [(word,) for word in lm.vocab]
-    children, words = lm.column(n - 1, "children"), lm.column(n, "word")
+        return [(s,) for s in range(len(columns.prob))]
+    order = columns.orders[n - 2]
     return [
-        (*h, lm.vocab.word(int(words[e])))
-        for i, h in enumerate(grams_of(lm, n - 1))
-        for e in range(children[i], children[i + 1])
+        (*h, int(order.words[e]))
+        for i, h in enumerate(_grams(columns, n - 1))
+        for e in range(order.children[i], order.children[i + 1])
     ]
+
+
+def words_of(lm: plre.LanguageModel, n: int) -> list[Gram]:
+    """All n-grams of a model of one component of words, in the order of their numbers."""
+    body = lm.components[0].body
+    return [tuple(lm.vocab.word(s) for s in gram) for gram in grams_of(body, n)]  # type: ignore[arg-type]
 
 
 class Readable:
     """A model as dictionaries: stored probabilities, back-off weights, and the low rank layers of every pair."""
 
-    def __init__(self, lm: NgramModel) -> None:
+    def __init__(self, lm: plre.LanguageModel) -> None:
         self.order, self.markers, self.vocab = lm.order, lm.markers, list(lm.vocab)
-        self.grams = [[()], *(grams_of(lm, n) for n in range(1, lm.order + 1))]
+        self.grams = [[()], *(words_of(lm, n) for n in range(1, lm.order + 1))]
         self.prob: dict[Gram, float] = {}
         self.backoff: dict[Gram, float] = {}
         self.low: dict[Gram, float] = defaultdict(float)
-        for n in range(1, lm.order + 1):
-            self.prob |= zip(self.grams[n], lm.column(n, "prob").astype(float), strict=True)
+        columns = lm.components[0].body.columns()  # type: ignore[union-attr]
+        self.prob |= zip(self.grams[1], columns.prob.astype(float), strict=True)
+        if lm.order > 1:
+            self.backoff |= zip(self.grams[1], columns.backoff.astype(float), strict=True)
+        for n, order in enumerate(columns.orders, 2):
+            self.prob |= zip(self.grams[n], order.prob.astype(float), strict=True)
             if n < lm.order:
-                self.backoff |= zip(self.grams[n], lm.column(n, "backoff").astype(float), strict=True)
-            if n in lm.layout.low_rank:
-                self._layers(lm, n)
+                self.backoff |= zip(self.grams[n], order.backoff.astype(float), strict=True)
+            if order.factors is not None:
+                self._layers(order.factors, n)
 
-    def _layers(self, lm: NgramModel, n: int) -> None:
-        left, right = lm.factors(n)
-        rank, left_start, right_start = (lm.tensors[f"order{n}.{x}"] for x in ("rank", "left_start", "right_start"))
+    def _layers(self, factors: Factors, n: int) -> None:
+        left, right, rank = factors.left, factors.right, factors.rank
+        left_start, right_start = factors.left_start, factors.right_start
         rows: dict[Gram, list[Gram]] = defaultdict(list)
         for gram in self.grams[n - 1]:
             rows[gram[:-1]].append(gram)
