@@ -79,7 +79,7 @@ class Ours:
             fits = data_size(layout_like(self.lm, judged.sizes, pruner.low_rank(judged)).shapes()) <= size
             low, high = (low, middle) if fits else (middle, high)
         made = self.pruned(math.exp(high), pruner)
-        return made if made.memory.nbytes <= size else None
+        return made if made.nbytes <= size else None
 
     def point(self, how: str, lm: NgramModel) -> Point:
         """A model, measured as a file."""
@@ -140,7 +140,7 @@ def ways(ours: Ours) -> list[list[str]]:
     }
     rows = []
     for name, pruner in pruners.items():
-        made = [ours.pruned_to(lm.memory.nbytes // share, pruner) for share in SHARES]
+        made = [ours.pruned_to(lm.nbytes // share, pruner) for share in SHARES]
         rows.append([name, *(numbers.perplexity(small and small.perplexity(ours.test)) for small in made)])
     return rows
 
@@ -190,7 +190,7 @@ def section(corpus: str) -> dict[str, Any]:
         headings = ["`lmplz`", f"MB as {kind}", "KenLM", *(f"our `{name}` of this size" for name in names)]
         if theirs[kind]:
             parts.append(table(headings, zip(*columns, strict=True)))
-    sizes = [f"{lms['mkn'].lm.memory.nbytes / share / 1e6:.1f} MB" for share in SHARES]
+    sizes = [f"{lms['mkn'].lm.nbytes / share / 1e6:.1f} MB" for share in SHARES]
     rows = [
         [name, each.how, *(f"{n:,}" for n in each.ngrams[1:]), f"{each.megabytes:.1f}",
          numbers.perplexity(each.perplexity)]

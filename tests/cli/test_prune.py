@@ -63,6 +63,6 @@ def test_while_training(model: Path, tmp_path: Path, text: list[str]) -> None:
     out = tmp_path / "trained.plre"
     arguments = ["train", str(tmp_path / "train.txt"), "-o", str(out), "--method", "mkn", "--prune", "1e-5", "-q"]
     assert run(arguments) == 0
-    assert plre.load(out).metadata["digest"] == plre.prune(model, threshold=1e-5).metadata["digest"]
+    assert plre.load(out).digest == plre.prune(model, threshold=1e-5).digest
     assert run([*arguments, "--quantise", "8"]) == 0
     assert plre.load(out).distribution("w1 w2").sum() == pytest.approx(1, abs=0.05)

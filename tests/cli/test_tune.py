@@ -51,7 +51,7 @@ def test_its_command_trains_the_same_model(
     options = json.loads(shown.out)["command"].partition("-o MODEL ")[2].replace("'", "").split()
     again = str(tmp_path / "again.plre")
     assert run(["train", *command[1:4], "-o", again, "-q", *options]) == 0
-    assert plre.load(again).metadata["digest"] == plre.load(tmp_path / "m.plre").metadata["digest"]
+    assert plre.load(again).digest == plre.load(tmp_path / "m.plre").digest
 
 
 def test_an_interruption_leaves_the_best_so_far(

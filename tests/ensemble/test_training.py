@@ -49,7 +49,7 @@ def test_files_and_strings_give_the_same_model(tmp_path: Path, text: list[str]) 
     path = tmp_path / "text"
     path.write_text("\n".join(text))
     digests = {
-        plre.train(source, order=3).metadata["digest"]
+        plre.train(source, order=3).digest
         for source in (str(path), path, [path], text, iter(text), str(tmp_path / "te*t"))
     }
     assert len(digests) == 1

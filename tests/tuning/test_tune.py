@@ -86,9 +86,9 @@ def test_every_trial_is_the_model_that_its_settings_train(texts: tuple[list[str]
         assert trial.outcome == "done"
         lm = train(texts, trial.settings)
         assert lm.perplexity(texts[1]) == pytest.approx(trial.perplexity, rel=1e-3)
-        assert lm.memory.nbytes == trial.bytes
+        assert lm.nbytes == trial.bytes
         if trial == result.best:
-            assert lm.metadata["digest"] == result.model.metadata["digest"]
+            assert lm.digest == result.model.digest
     assert result.perplexity == min(trial.perplexity or 0 for trial in result.trials)
     assert result.model.perplexity(texts[1]) == pytest.approx(result.perplexity, rel=1e-3)
     about = result.model.metadata["tuned"]
@@ -163,7 +163,7 @@ def test_what_earlier_runs_took_counts(texts: tuple[list[str], list[str]], tmp_p
     spent = sum(trial.seconds for trial in first.trials)
     again = tune(texts, journal=tmp_path / "journal", budget=spent, output=tmp_path / "none")
     assert again.trials == first.trials
-    assert again.model.metadata["digest"] == first.model.metadata["digest"]
+    assert again.model.digest == first.model.digest
     more = tune(texts, journal=tmp_path / "journal", budget=20.0, trials=1)
     assert len(more.trials) > len(first.trials)
 

@@ -23,9 +23,9 @@ from plre.scratch import Column, Growing, Scratch, slices
 
 #: Keys of a shard and of a bucket, about.
 _SHARD = 1 << 18
-_BUCKET = 5
+_BUCKET = 3
 #: The share of slots that are filled, by the words of 4 bytes that a slot has: building hardly ever fails so.
-_FILL = {2: 0.965, 3: 0.95, 4: 0.93}
+_FILL = {2: 0.96, 3: 0.95, 4: 0.945}
 #: Orders in which seeds are tried before it is given up.
 _ATTEMPTS = 64
 #: Keys that are looked at together, and records that are placed before the next are looked at.
