@@ -32,7 +32,7 @@ ROOT = Path(plre.__file__).parent
 #: docs/architecture.md: a part may import those before it, never those after it.
 PARTS = [
     ("errors", "_version", "progress"),
-    ("_jit", "_memory", "scratch"),
+    ("threads", "_jit", "_memory", "scratch"),
     ("text",),
     ("counts",),
     ("clustering",),

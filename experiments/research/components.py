@@ -14,11 +14,11 @@ from experiments.common import held_out, min_count, training_text
 from experiments.research import discounts
 from experiments.research.corpus import TEXTS, Classes, Context, Corpus, Feature
 from experiments.research.counting import Evidence, Floats, Numbering, count_levels
-from plre._jit import cpu_count, parallel
 from plre.lowrank.blocks import Blocks
 from plre.lowrank.factorise import Stopping, factorise
 from plre.model.scoring import Scored
 from plre.text.vocabulary import BOS
+from plre.threads import cpu_count, parallel
 
 #: The probability of each event of each text.
 Probabilities = dict[str, Floats]

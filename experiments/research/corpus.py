@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.common import WORK, held_out, min_count, training_text
-from plre._jit import cpu_count
 from plre.clustering.exchange import exchange
 from plre.counts.local import count_ngrams
 from plre.counts.ngrams import Counts, NgramTable
 from plre.text.encode import encode_text
 from plre.text.vocabulary import BOS, EOS
+from plre.threads import cpu_count
 
 #: What weights are fitted on, and what is reported.
 TEXTS = ("valid", "test")

@@ -18,7 +18,7 @@ from experiments.research import _kernels as kernels
 from experiments.research.components import Setup, WordModel, probabilities, times_seen
 from experiments.research.corpus import TEXTS, Corpus
 from experiments.research.counting import Floats
-from plre._jit import cpu_count, parallel
+from plre.threads import cpu_count, parallel
 
 _BUCKETS = 16
 #: Events are shared out in so many pieces, whatever the number of threads.

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from plre._jit import cpu_count
 from plre._version import __version__
 from plre.counts.local import count_ngrams
 from plre.counts.lookup import sample_text
@@ -31,6 +30,7 @@ from plre.smoothing.discounts import DiscountKind
 from plre.text.encode import EncodedText, TextOptions, encode_text, read_vocabulary
 from plre.text.holdout import hold_out
 from plre.text.sources import Errors, Source, sized
+from plre.threads import cpu_count
 
 #: Words of the training text on which the cost of quantising is measured, if there is no dev text.
 _SAMPLE = 1_000_000

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from plre._jit import Team
 from plre.clustering import _kernels as kernels
 from plre.clustering.exchange import PRICE, Neighbours, Partition, exchange
 from plre.counts.local import count_ngrams
 from plre.counts.ngrams import Counts
 from plre.errors import UsageError
 from plre.text.encode import TextOptions, encode_text
+from plre.threads import Team
 
 sentences = st.lists(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=8), min_size=1, max_size=12)
 

@@ -10,7 +10,6 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import cpu_count
 from plre.clustering.exchange import SWEEPS, check_memory, search
 from plre.counts.local import count_ngrams
 from plre.errors import PlreError, UsageError
@@ -19,6 +18,7 @@ from plre.scratch import scratch_within
 from plre.text.encode import TextOptions, encode_text, read_vocabulary
 from plre.text.sources import Errors, Source
 from plre.text.vocabulary import Vocabulary
+from plre.threads import cpu_count
 
 
 @dataclass(frozen=True)

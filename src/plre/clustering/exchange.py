@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import Team, even_ranges
 from plre.clustering import _kernels as kernels
 from plre.counts.ngrams import Counts
 from plre.errors import TooLargeError, UsageError
 from plre.progress import Progress
 from plre.scratch import Scratch
 from plre.text.vocabulary import BOS, EOS
+from plre.threads import Team, even_ranges
 
 #: How often every word is offered a move, unless told.
 SWEEPS = 40

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import cpu_count
 from plre._version import __version__
 from plre.comparison.methods import ENSEMBLE, REFERENCE
 from plre.comparison.outputs import write_outputs
@@ -25,6 +24,7 @@ from plre.comparison.work import Task
 from plre.errors import PlreError, UsageError
 from plre.scratch import machine_memory
 from plre.text.sources import Errors
+from plre.threads import cpu_count
 
 
 def compare(

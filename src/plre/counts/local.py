@@ -18,14 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import parallel
 from plre.counts import _kernels as kernels
 from plre.counts.ngrams import Counts, NgramTable
 from plre.errors import TooLargeError
 from plre.progress import Progress
 from plre.scratch import Column, Growing, Runs, Scratch, slices
-from plre.text.encode import EncodedText, overlapped
+from plre.text.encode import EncodedText
 from plre.text.vocabulary import BOS, scrambling
+from plre.threads import overlapped, parallel
 
 #: Positions of a piece of text, and of a bucket.
 _PIECE = 1 << 20

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from plre.counts import _kernels as kernels
 from plre.counts.ngrams import Counts, NgramTable
 from plre.scratch import Column
-from plre.text.encode import EncodedText, overlapped
+from plre.text.encode import EncodedText
 from plre.text.vocabulary import BOS, scrambling
+from plre.threads import overlapped
 
 #: Words of a sample of a long text, and the pieces it is taken in.
 _SAMPLE = 1 << 19

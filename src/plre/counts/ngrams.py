@@ -18,10 +18,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import even_ranges
 from plre.progress import Progress
 from plre.scratch import Column, Scratch, slices
 from plre.text.encode import EncodedText
+from plre.threads import even_ranges
 
 #: N-grams of a piece, and the fewest pieces an order is cut into. A piece starts at a multiple of so many contexts: to
 #: find out where, only these are looked at.

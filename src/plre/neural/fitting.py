@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from plre._jit import parallel
 from plre.neural.gradient import Gradient
 from plre.neural.network import Network, windows
 from plre.neural.settings import Settings
 from plre.progress import Progress
+from plre.threads import parallel
 
 T = TypeVar("T")
 R = TypeVar("R")

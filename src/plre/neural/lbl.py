@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from plre._jit import cpu_count
 from plre._version import __version__
 from plre.errors import ModelFileError, UsageError
 from plre.neural import storage
@@ -24,6 +23,7 @@ from plre.progress import Progress
 from plre.text.encode import EncodedText, TextOptions, encode_text, read_vocabulary
 from plre.text.sources import Errors, Source, sized
 from plre.text.vocabulary import BOS, EOS, Vocabulary
+from plre.threads import cpu_count
 
 _KIND = "log-bilinear model"
 

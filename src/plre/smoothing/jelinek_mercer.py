@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import parallel
 from plre.counts.lookup import Events
 from plre.scratch import slices
 from plre.smoothing import _kernels as kernels
 from plre.smoothing._kernels import BUCKETS
+from plre.threads import parallel
 
 #: EM stops when no share changes by more than this, or after so many steps.
 _TOLERANCE = 1e-4

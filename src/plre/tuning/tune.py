@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from plre._jit import cpu_count
 from plre._version import __version__
 from plre.counts.local import count_ngrams
 from plre.ensemble.ingredients import Pantry
@@ -23,6 +22,7 @@ from plre.progress import Progress
 from plre.scratch import scratch_within, slices
 from plre.text.encode import EncodedText, TextOptions, encode_text, read_vocabulary
 from plre.text.sources import Errors, Source, sized
+from plre.threads import cpu_count
 from plre.tuning.journal import Journal, Trial
 from plre.tuning.result import TuneResult
 from plre.tuning.search import Budget, Search, Watcher
