@@ -16,11 +16,11 @@ from typing import Any, BinaryIO
 
 import plre
 from benchmarks.common import CORPORA, made, plain, table
-from plre.cli.watch import make_watcher
-from plre.comparison import numbers
-from plre.comparison.chart import Chart, draw
+from plre.cli.jobs import make_watcher
 from plre.comparison.results import Comparison, Row
-from plre.comparison.style import STYLE
+from plre.reporting import numbers
+from plre.reporting.chart import Chart, draw
+from plre.reporting.style import STYLE
 
 RESULTS = Path(__file__).parent / "results"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "reproduction.md"

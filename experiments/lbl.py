@@ -18,8 +18,8 @@ import plre.neural
 from benchmarks.common import CORPORA, WORK, part, table
 from experiments.common import RESULTS, write
 from plre.cli.console import PlainProgress, say
-from plre.comparison.compare import describe_machine
 from plre.neural.settings import Settings
+from plre.reporting.machine import describe_machine
 
 STORE = RESULTS / "lbl.json"
 ORDER = 4

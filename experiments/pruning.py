@@ -16,13 +16,13 @@ import plre
 from benchmarks import peers
 from benchmarks.common import Command, table
 from experiments.common import DOCUMENT, WORK, held_out, min_count, picture, training_text, write
-from plre.comparison import numbers
-from plre.comparison.chart import Chart, Line, log_ticks
 from plre.model.entropy import Pruner
 from plre.model.file import data_size
 from plre.model.ngrams import NgramModel
 from plre.model.stationary import Stationary, low_rank_shares, stationary
 from plre.model.tables import Table, layout_like, read_tables, write_tables
+from plre.reporting import numbers
+from plre.reporting.chart import Chart, Line, log_ticks
 
 ORDER = 3
 THREADS = 2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from benchmarks.common import table
 from experiments.common import SMALL, beside_the_paper, compare, record, write
-from plre.comparison import numbers
 from plre.comparison.results import Row
+from plre.reporting import numbers
 
 ORDER = 3
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from benchmarks.common import table
 from experiments.common import LARGE, beside_the_paper, compare, record, write
-from plre.comparison import numbers
 from plre.comparison.statistics import FLIPS
+from plre.reporting import numbers
 
 ORDER = 4
 METHODS = ("kn", "mkn", "mkn-dev", "plre", "mkn+class")

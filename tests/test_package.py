@@ -15,14 +15,20 @@ import plre._jit
 import plre.cli.ask
 import plre.cli.console
 import plre.clustering.cluster
+import plre.comparison.methods
 import plre.demo
 import plre.ensemble.ladder
 import plre.ensemble.recipe
 import plre.lowrank.blocks
+import plre.reporting.chart
+import plre.reporting.latex
+import plre.reporting.markdown
+import plre.reporting.numbers
+import plre.reporting.table
+import plre.scratch
 import plre.smoothing.discounts
 import plre.smoothing.jelinek_mercer
 import plre.text.vocabulary
-import plre.tuning.result
 import plre.tuning.settings
 import plre.tuning.space
 import plre.tuning.tune
@@ -32,7 +38,8 @@ ROOT = Path(plre.__file__).parent
 #: docs/architecture.md: a part may import those before it, never those after it.
 PARTS = [
     ("errors", "_version", "progress"),
-    ("threads", "_jit", "_memory", "scratch"),
+    ("files", "threads"),
+    ("_jit", "_memory", "scratch"),
     ("text",),
     ("counts",),
     ("clustering",),
@@ -42,8 +49,9 @@ PARTS = [
     ("ensemble",),
     ("training",),
     ("evaluation",),
-    ("comparison",),
+    ("reporting",),
     ("tuning",),
+    ("comparison",),
     ("neural",),
     ("demo",),
     ("cli",),
@@ -96,9 +104,15 @@ def test_import_and_help_do_not_load_numpy() -> None:
         plre.lowrank.blocks,
         plre.ensemble.ladder,
         plre.ensemble.recipe,
+        plre.reporting.chart,
+        plre.reporting.latex,
+        plre.reporting.markdown,
+        plre.reporting.numbers,
+        plre.reporting.table,
+        plre.scratch,
+        plre.comparison.methods,
         plre.tuning.settings,
         plre.tuning.space,
-        plre.tuning.result,
         plre.tuning.tune,
         plre.demo,
         plre.cli.ask,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def test_ranges_cover_everything_evenly() -> None:
     ranges = even_ranges(starts, 0, 7, 3)
     assert ranges[0][0] == 0
     assert ranges[-1][1] == 7
-    assert all(a[1] == b[0] for a, b in zip(ranges, ranges[1:], strict=False))
+    assert all(a[1] == b[0] for a, b in pairwise(ranges))
     assert even_ranges(starts, 2, 2, 3) == []
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.common import table
 from experiments.research.corpus import TEXTS
 from experiments.research.hypotheses import HYPOTHESES, Hypothesis
-from plre.comparison import numbers
+from plre.reporting import numbers
 
 #: By how much the test text must get better on every corpus to be worth its trouble.
 WORTH = 0.003

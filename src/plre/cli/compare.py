@@ -77,7 +77,8 @@ def compare(
     plre compare --train train.txt --dev dev.txt --test test.txt -o comparison
     plre compare --train train.txt --dev dev.txt --test test.txt -o comparison --methods mkn,plre --orders 3,5
     """
-    from plre.cli.watch import make_watcher, print_table
+    from plre.cli.jobs import make_watcher
+    from plre.cli.tables import print_table
     from plre.comparison.compare import compare as run
     from plre.comparison.outputs import REPORT
     from plre.comparison.tables import order_table

@@ -7,9 +7,12 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plre.progress import Advance, Progress
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
 
 #: Stages shorter than this are not worth a line where there is no bar; longer ones get a line now and then.
 _WORTH_A_LINE = 0.5
@@ -109,3 +112,17 @@ def make_progress(quiet: bool = False) -> Progress:
         return Progress()
     announce_compilation(lambda: say("compiling kernels: the first run on this machine takes up to a minute longer"))
     return BarProgress() if sys.stderr.isatty() else PlainProgress()
+
+
+def stage_bars() -> Bars:
+    """Bars that say what is done now, the field ``stage``; they leave nothing behind."""
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = (
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(bar_width=20),
+        rich.TimeElapsedColumn(),
+        rich.TextColumn("{task.fields[stage]}", markup=False),
+    )
+    return rich.Progress(*columns, console=Console(stderr=True), transient=True)

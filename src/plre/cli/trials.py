@@ -7,10 +7,9 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from plre.cli.console import PlainProgress, make_progress, say
-from plre.cli.watch import stage_bars
-from plre.comparison import numbers
+from plre.cli.console import PlainProgress, make_progress, say, stage_bars
 from plre.progress import Advance, Progress
+from plre.reporting import numbers
 from plre.tuning.journal import Trial
 from plre.tuning.search import Watcher
 from plre.tuning.space import Proposal

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import platform
 import shlex
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +20,7 @@ from plre.comparison.store import Files, Result, Store
 from plre.comparison.texts import TextPath, read_text, sentence_tokens
 from plre.comparison.work import Task
 from plre.errors import PlreError, UsageError
+from plre.reporting.machine import describe_machine
 from plre.scratch import machine_memory
 from plre.text.sources import Errors
 from plre.threads import cpu_count
@@ -179,17 +178,6 @@ def _rows(course: _Course, jobs: list[Job], outcomes: dict[Job, Outcome], tokens
             outcome = outcomes[job]
             rows.append(Row(job, outcome.result, outcome.error, spread.get(job), gain.get(job), parts))
     return rows
-
-
-def describe_machine() -> str:
-    """The machine in a line, since times depend on it."""
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
-        model = names[0] if names else model
-    memory = machine_memory() / 2**30
-    return f"{model}, {cpu_count()} cores, {memory:.0f} GB, {platform.system()}, Python {platform.python_version()}"
 
 
 def _command(settings: Settings, texts: Texts, output: str | os.PathLike[str]) -> str:

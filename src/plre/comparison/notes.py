@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from plre.comparison import numbers
 from plre.comparison.methods import ENSEMBLE, REFERENCE, display_name
 from plre.comparison.results import Comparison, Row
 from plre.comparison.statistics import DRAWS, FLIPS, TEST_SETS
+from plre.reporting import numbers
 
 _REFERENCE_NAME = display_name(REFERENCE)
 

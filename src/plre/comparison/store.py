@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from plre.comparison.plan import Job
 from plre.errors import UsageError
+from plre.files import write_whole
 
 Result = dict[str, Any]
 
@@ -70,14 +70,3 @@ class Store:
         name = f"{job.method}-{job.order}" + (f"-rank{job.rank}" if job.rank else "") + f"-{key}"
         results = self.folder / "results"
         return Files(results / f"{name}.json", results / f"{name}.npy", self.folder / "models" / f"{name}.plre")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file that nobody ever sees half of."""
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        half.write_text(text, encoding="utf-8")
-        half.replace(path)
-    finally:
-        with contextlib.suppress(OSError):
-            half.unlink(missing_ok=True)

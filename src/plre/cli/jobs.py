@@ -1,4 +1,4 @@
-"""What ``plre compare`` shows: a line for each job that runs, and at the end a table for each order."""
+"""What ``plre compare`` shows while it runs: the jobs that are running, and a line for each that has ended."""
 
 from __future__ import annotations
 
@@ -8,19 +8,13 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from plre.cli.console import say
-from plre.comparison import numbers
+from plre.cli.console import say, stage_bars
 from plre.comparison.plan import Job
 from plre.comparison.run import Outcome, Watcher
-from plre.comparison.tables import Table
+from plre.reporting import numbers
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
-
-#: Of tables that go to a file or a pipe.
-_WIDTH = 120
-#: Between two columns.
-_GAP = 3
 
 
 def told(job: Job, outcome: Outcome) -> str:
@@ -94,46 +88,3 @@ def make_watcher(quiet: bool) -> Iterator[Watcher]:
     else:
         with stage_bars() as bars:
             yield BarWatcher(bars)
-
-
-def stage_bars() -> Progress:
-    """Bars that say what is done now, the field ``stage``; they leave nothing behind."""
-    from rich import progress as rich
-    from rich.console import Console
-
-    columns = (
-        rich.TextColumn("{task.description}", markup=False),
-        rich.BarColumn(bar_width=20),
-        rich.TimeElapsedColumn(),
-        rich.TextColumn("{task.fields[stage]}", markup=False),
-    )
-    return rich.Progress(*columns, console=Console(stderr=True), transient=True)
-
-
-def print_table(table: Table) -> None:
-    """A table on standard output, without the last columns where these do not fit; the best of each kind is bold."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
-    shown = RichTable(title=table.title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    columns = fitting(table, console.width)
-    for column, heading in enumerate(table.headings[:columns]):
-        shown.add_column(heading, justify="left" if column < table.names else "right", no_wrap=True)
-    for row in table.rows:
-        shown.add_row(*(Text(cell.text, style="bold" if cell.best else "") for cell in row[:columns]))
-    console.print(shown)
-    for note in table.notes:
-        console.print(note, markup=False)
-
-
-def fitting(table: Table, width: int) -> int:
-    """How many columns of a table fit into so many letters; two of numbers are shown in any case."""
-    lines = [table.headings, *([cell.text for cell in row] for row in table.rows)]
-    widths = [max(map(len, column)) + _GAP for column in zip(*lines, strict=True)]
-    columns = len(widths)
-    while columns > table.names + 2 and sum(widths[:columns]) > width:
-        columns -= 1
-    return columns

@@ -26,6 +26,15 @@ def percent(value: float | None) -> str:
     return shown[1:] if shown[1:] == "0.0 %" else shown
 
 
+def fine_percent(value: float | None) -> str:
+    """A gain in percent with its sign, to two digits: small changes are worth no more.
+
+    >>> fine_percent(0.00412), fine_percent(-0.1)
+    ('+0.41 %', '−10.00 %')
+    """
+    return NOTHING if value is None else f"{value * 100:+.2f} %".replace("-", "−")
+
+
 def interval(low: float, high: float) -> str:
     """From, to.
 
