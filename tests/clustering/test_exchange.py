@@ -96,7 +96,7 @@ def test_counts_and_gains_follow_each_move(text: list[list[str]], markers: bool,
         np.testing.assert_array_equal(partition.values, fresh.values)
 
 
-def test_a_sweep_without_patience_never_loses(text: list[str]) -> None:
+def test_a_sweep_without_a_threshold_never_loses(text: list[str]) -> None:
     counts = counted(text)
     words = np.flatnonzero(counts[1].raw > 0).astype(np.int32)
     words = words[words > 2]
