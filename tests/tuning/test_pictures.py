@@ -7,7 +7,7 @@ from plre.reporting.chart import draw
 from plre.tuning.journal import Trial
 from plre.tuning.pictures import trial_charts
 from plre.tuning.settings import Settings
-from plre.tuning.space import Limits, Proposal, neighbours
+from plre.tuning.space import Limits, Proposal, neighbourhood
 
 START = replace(Settings.of_preset("best", 3, 30000), rungs=("2:0.5:20", "*:0.5:cbrt/2"))
 
@@ -18,7 +18,7 @@ def trial(number: int, perplexity: float | None, settings: Settings = START) -> 
 
 
 def changed(kind: str) -> Settings:
-    found: Proposal = next(each for each in neighbours(START, Limits(3, 30000)) if each.kind == kind)
+    found: Proposal = next(each for each in neighbourhood(START, Limits(3, 30000)) if each.kind == kind)
     return found.settings
 
 

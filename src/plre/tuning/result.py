@@ -1,4 +1,4 @@
-"""What a search found, and how it is told: as a table, as JSON, as Markdown, as a page with pictures."""
+"""The result of a search: its trials and the best model, as a table, as JSON, as Markdown, as a page with charts."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ class TuneResult:
 
     @property
     def best(self) -> Trial:
-        """The trial that the model is of."""
+        """The trial with the lowest perplexity, of which the model is."""
         found = best_of(self.trials)
         assert found is not None
         return found
 
     @property
     def perplexity(self) -> float:
-        """That of the dev text, under the model."""
+        """The perplexity of the dev text under the model."""
         return self.best.perplexity or 0.0
 
     @property
     def command(self) -> str:
-        """What trains the same model again."""
+        """The command that trains the same model again."""
         options = [*self.text_options, "--order", str(self.order), "--seed", str(self.seed)]
         chosen = shlex.join([*options, *self.best.settings.arguments(self.order)])
         return f"plre train TEXT... --dev TEXT -o MODEL {chosen}"
@@ -75,12 +75,12 @@ class TuneResult:
             lowest = found if better else lowest
             if steps and not better:
                 continue
-            told = "best" if trial == self.best else trial.outcome
+            outcome = "best" if trial == self.best else trial.outcome
             rows.append(
                 [
                     Cell(str(trial.number)),
                     Cell(trial.change),
-                    Cell(told),
+                    Cell(outcome),
                     Cell(numbers.perplexity(found), better),
                     Cell(numbers.fine_percent(gain)),
                     Cell(numbers.seconds(trial.seconds)),
@@ -105,7 +105,7 @@ class TuneResult:
         return "\n\n".join([markdown_table(self.table()), OPTIMISTIC, f"```\n{self.command}\n```"]) + "\n"
 
     def as_json(self) -> str:
-        """Everything."""
+        """All trials, the best settings and what the search was about, as JSON."""
         said = {
             "best": self.best.number,
             "perplexity": self.perplexity,
