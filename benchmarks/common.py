@@ -58,7 +58,7 @@ def packed(folder: str, name: str) -> Path:
 
 
 def plain(folder: str, name: str) -> Path:
-    """The same as a plain file, for the tools that read no other."""
+    """A part of a corpus as a plain file, for the tools that read no other."""
 
     def write(out: BinaryIO) -> None:
         lines = (line for block in read_blocks(source) for line in block.data.splitlines(keepends=True))

@@ -43,7 +43,7 @@ def ours(blocks: Blocks, values: np.ndarray, rank: int, steps: int) -> None:
 
 
 def theirs(matrix: Any, rank: int, steps: int) -> None:
-    """The same by scikit-learn."""
+    """Factorise the matrix with scikit-learn."""
     from sklearn.decomposition import NMF
 
     with warnings.catch_warnings(action="ignore"):  # that it has not converged

@@ -47,7 +47,7 @@ def beside_the_paper(stand_ins: dict[str, tuple[str, Comparison] | None], order:
     for name, stand_in in stand_ins.items():
         line = [name, *_pair(*PAPER[name])]
         if stand_in is None:
-            rows.append([*line, "none", *[numbers.NOTHING] * 3])
+            rows.append([*line, "none", *[numbers.MISSING] * 3])
             continue
         corpus, comparison = stand_in
         mkn, ours = (comparison.row(method, order).test or 0.0 for method in ("mkn", "plre"))

@@ -21,7 +21,7 @@ def main() -> None:
                 order,
                 *(numbers.perplexity(comparison.row(method, order).test) for method in comparison.settings.methods),
                 *(
-                    numbers.percent(gain.value) if (gain := comparison.row(method, order).gain) else numbers.NOTHING
+                    numbers.percent(gain.value) if (gain := comparison.row(method, order).gain) else numbers.MISSING
                     for method in ("plre", "mkn+class")
                 ),
             ]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import plre
 from experiments.common import held_out, min_count, training_text
 from experiments.research import discounts
-from experiments.research.corpus import TEXTS, Classes, Context, Corpus, Feature
+from experiments.research.corpus import TEXTS, Context, Corpus, ExchangeClasses, Feature
 from experiments.research.counting import Evidence, Floats, Numbering, count_levels
 from plre.lowrank.blocks import Blocks
 from plre.lowrank.factorise import Stopping, factorise
@@ -53,13 +53,13 @@ def probabilities(corpus: Corpus, wanted: Sequence[Component]) -> list[Probabili
     return [corpus.cache[component] for component in wanted]
 
 
-def ngram_contexts(order: int, classes: Classes | None = None) -> tuple[Context, ...]:
+def ngram_contexts(order: int, classes: ExchangeClasses | None = None) -> tuple[Context, ...]:
     """The contexts of an n-gram model, from the longest to none."""
     return tuple(tuple(Feature(k, classes) for k in range(1, n)) for n in range(order, 0, -1))
 
 
 def constant(corpus: Corpus, value: float) -> Probabilities:
-    """The same for every event."""
+    """One probability for every event."""
     return {text: np.full(len(corpus.back(text, 0)), value) for text in TEXTS}
 
 
@@ -91,7 +91,7 @@ class WordModel:
 class ClassModel:
     """P(class | classes before) P(word | class), and what it can be varied in."""
 
-    classes: Classes
+    classes: ExchangeClasses
     order: int = 5
     discount: str = "Good-Turing"
     #: Contexts, the finest first, if they are not the same classes of the ``order - 1`` words before.

@@ -74,7 +74,7 @@ def _detail(number: int, name: str, hypothesis: Hypothesis, results: Results) ->
     cells: list[Any] = [number, _cell(name)]
     for corpus, found in results.items():
         if not _has(results, corpus, hypothesis, name):
-            cells += [numbers.NOTHING] * 3
+            cells += [numbers.MISSING] * 3
             continue
         of = found[hypothesis.name]
         gain = 1 - of[name]["test"] / of["before"]["test"]

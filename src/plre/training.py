@@ -1,4 +1,4 @@
-"""From text to a model in one call."""
+"""Training in one call: from text to a model."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ import plre
 from plre.cli.main import run
 from plre.comparison.methods import chosen_methods, components, default_methods, display_name, known_methods
 from plre.comparison.plan import Job, Texts, key, make_settings, waves
-from plre.comparison.run import JobError, Outcome, Processes, Watcher
+from plre.comparison.run import JobError, JobOutcome, JobWatcher, Processes
 from plre.comparison.texts import read_text, sentence_tokens
 from plre.comparison.work import Task, perform
 from plre.progress import Progress
@@ -55,11 +55,11 @@ def test_processes_of_their_own(texts: Names, tmp_path: Path) -> None:
     """The whole thing once, as users run it."""
     told: list[tuple[str, str]] = []
 
-    class Listener(Watcher):
+    class Listener(JobWatcher):
         def stage(self, job: Job, name: str) -> None:
             told.append((job.method, name))
 
-        def ended(self, job: Job, outcome: Outcome) -> None:
+        def ended(self, job: Job, outcome: JobOutcome) -> None:
             told.append((job.method, "ended"))
 
     comparison = plre.compare(

@@ -10,7 +10,7 @@ from plre.cli.options import run_options, text_options
 
 
 def whole_numbers(context: click.Context, option: click.Parameter, value: str) -> list[int]:
-    """What an option such as 2,3,4 says."""
+    """Parse an option such as 2,3,4."""
     try:
         return [int(each) for each in value.split(",") if each.strip()]
     except ValueError:

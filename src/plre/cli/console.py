@@ -1,4 +1,4 @@
-"""What the command line shows: results on standard output, everything else on standard error."""
+"""Messages and progress of the command line, on standard error; standard output is for results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EVERY = 30.0
 
 
 def say(message: str) -> None:
-    """One line on standard error."""
+    """Print one line on standard error."""
     print(message, file=sys.stderr, flush=True)
 
 
@@ -68,7 +68,7 @@ class PlainProgress(Progress):
             say(f"{name}: {seconds:.1f} s" + (f", {rate(done / seconds, unit)}" if unit else ""))
 
     def note(self, message: str) -> None:
-        """One line."""
+        """Print one line."""
         say(message)
 
 
@@ -100,7 +100,7 @@ class BarProgress(Progress):
             yield advance
 
     def note(self, message: str) -> None:
-        """One line."""
+        """Print one line."""
         say(message)
 
 

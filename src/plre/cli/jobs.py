@@ -1,4 +1,4 @@
-"""What ``plre compare`` shows while it runs: the jobs that are running, and a line for each that has ended."""
+"""Progress of ``plre compare``: the jobs that run, and a line for each that has ended."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from plre.cli.console import say, stage_bars
 from plre.comparison.plan import Job
-from plre.comparison.run import Outcome, Watcher
+from plre.comparison.run import JobOutcome, JobWatcher
 from plre.reporting import numbers
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
-def told(job: Job, outcome: Outcome) -> str:
-    """How a job ended, in a line."""
+def describe_outcome(job: Job, outcome: JobOutcome) -> str:
+    """A line on how a job ended."""
     if not outcome.result:
         return f"{job.name}: failed: {outcome.error}"
     result = outcome.result
@@ -26,7 +26,7 @@ def told(job: Job, outcome: Outcome) -> str:
     return f"{job.name}: {shown}"
 
 
-class PlainWatcher(Watcher):
+class PlainWatcher(JobWatcher):
     """A line for each finished job, for logs and pipes."""
 
     def __init__(self) -> None:
@@ -38,11 +38,11 @@ class PlainWatcher(Watcher):
         self._left = jobs - done
         say(f"{jobs} jobs" + (f", {done} of them done before" if done else ""))
 
-    def ended(self, job: Job, outcome: Outcome) -> None:
+    def ended(self, job: Job, outcome: JobOutcome) -> None:
         """Say how it went, and how many are left."""
         with self._lock:
             self._left -= 1
-            say(f"{told(job, outcome)} ({self._left} left)")
+            say(f"{describe_outcome(job, outcome)} ({self._left} left)")
 
 
 class BarWatcher(PlainWatcher):
@@ -67,11 +67,11 @@ class BarWatcher(PlainWatcher):
         """Change the line."""
         self._bars.update(self._running[job], stage=name)
 
-    def ended(self, job: Job, outcome: Outcome) -> None:
+    def ended(self, job: Job, outcome: JobOutcome) -> None:
         """Let the line go up and the bar go on."""
         if job in self._running:
             self._bars.remove_task(self._running.pop(job))
-        self._bars.console.print(told(job, outcome), markup=False, highlight=False)
+        self._bars.console.print(describe_outcome(job, outcome), markup=False, highlight=False)
         with self._lock:
             self._left -= 1
         if self._all is not None:
@@ -79,10 +79,10 @@ class BarWatcher(PlainWatcher):
 
 
 @contextlib.contextmanager
-def make_watcher(quiet: bool) -> Iterator[Watcher]:
+def make_watcher(quiet: bool) -> Iterator[JobWatcher]:
     """Bars on a terminal, lines elsewhere, nothing if asked."""
     if quiet:
-        yield Watcher()
+        yield JobWatcher()
     elif not sys.stderr.isatty():
         yield PlainWatcher()
     else:

@@ -27,7 +27,7 @@ class InOrder(click.Group):
     """Lists commands in the order in which a newcomer meets them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """As they were added."""
+        """The names of the commands in the order in which they were added."""
         return list(self.commands)
 
 
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """The exit code of a command line."""
+    """Run a command line, and return its exit code."""
     from plre.cli.console import say, show_warnings_plainly
 
     show_warnings_plainly()

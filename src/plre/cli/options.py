@@ -18,7 +18,7 @@ model_argument = click.argument("model", type=click.Path(), metavar="MODEL")
 
 
 def text_options(function: F) -> F:
-    """How text is read."""
+    """Add the options about how text is read."""
     for option in (
         click.option(
             "--errors",
@@ -34,7 +34,7 @@ def text_options(function: F) -> F:
 
 
 def memory_options(function: F) -> F:
-    """What counting and training may take."""
+    """Add the options about memory and temporary files."""
     for option in (
         click.option(
             "--tmp", type=click.Path(), metavar="DIR", help="Where temporary files go.  [default: the system's]"
@@ -50,7 +50,7 @@ def memory_options(function: F) -> F:
 
 
 def run_options(function: F) -> F:
-    """How the command runs."""
+    """Add the options about threads and progress."""
     for option in (
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
         click.option("--threads", type=click.IntRange(1), help="Cores to use.  [default: all]"),

@@ -20,7 +20,7 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True)
 class Files:
-    """Where a job's files are."""
+    """The files of one job: result, scores of the test text, model."""
 
     result: Path
     scores: Path
@@ -58,7 +58,7 @@ class Store:
             raise UsageError(f"{folder}: is a file; give a folder for the report and the models")
 
     def prepare(self) -> None:
-        """Make the folders."""
+        """Make the folders, and make sure that files can be written there."""
         try:
             for name in ("results", "models"):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ class Store:
             raise UsageError(f"{self.folder}: the folder cannot be made ({error.strerror or error})") from None
 
     def files(self, job: Job, key: str) -> Files:
-        """Where this job's files are; the key is part of the name, so that other options have other files."""
+        """The files of a job; the key is part of their names, so that other options have other files."""
         name = f"{job.method}-{job.order}" + (f"-rank{job.rank}" if job.rank else "") + f"-{key}"
         results = self.folder / "results"
         return Files(results / f"{name}.json", results / f"{name}.npy", self.folder / "models" / f"{name}.plre")

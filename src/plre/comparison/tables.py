@@ -56,12 +56,12 @@ def order_table(comparison: Comparison, order: int) -> ReportTable:
         _column(rows, lambda row: row.dev, lambda row: numbers.perplexity(row.dev), "low"),
         _column(rows, lambda row: row.test, _test, "low"),
         _column(rows, gain, lambda row: numbers.percent(gain(row)), "high"),
-        [Cell(numbers.interval(row.gain.low, row.gain.high) if row.gain else numbers.NOTHING) for row in rows],
-        [Cell(numbers.probability(row.gain.p, smallest) if row.gain else numbers.NOTHING) for row in rows],
+        [Cell(numbers.interval(row.gain.low, row.gain.high) if row.gain else numbers.MISSING) for row in rows],
+        [Cell(numbers.probability(row.gain.p, smallest) if row.gain else numbers.MISSING) for row in rows],
         _column(
             rows,
             lambda row: row.spread.mean if row.spread else None,
-            lambda row: numbers.spread(row.spread.mean, row.spread.deviation) if row.spread else numbers.NOTHING,
+            lambda row: numbers.spread(row.spread.mean, row.spread.deviation) if row.spread else numbers.MISSING,
             "low",
         ),
     ]
@@ -115,7 +115,7 @@ def texts_table(comparison: Comparison) -> ReportTable:
     rows = []
     for name, text in comparison.texts.named().items():
         about = facts[name]
-        oov = numbers.share(about["oov"], about["words"]) if name != "train" else numbers.NOTHING
+        oov = numbers.share(about["oov"], about["words"]) if name != "train" else numbers.MISSING
         cells = [name, text.given, numbers.count(about["sentences"]), numbers.count(about["words"]), oov]
         rows.append([Cell(cell) for cell in cells])
     headings = ["text", "file", "sentences", "words", "unknown words"]
@@ -123,7 +123,7 @@ def texts_table(comparison: Comparison) -> ReportTable:
 
 
 def main_tables(comparison: Comparison) -> list[ReportTable]:
-    """What a paper would show: the summary, then order by order, then the costs."""
+    """The tables that a paper would show: the summary, then order by order, then the costs."""
     orders = comparison.settings.orders
     summary = [summary_table(comparison)] if len(orders) > 1 else []
     return [*summary, *(order_table(comparison, order) for order in orders), costs_table(comparison)]

@@ -1,4 +1,4 @@
-"""What counting hands on: for each order a table of n-grams, linked to their contexts and suffixes.
+"""The result of counting: for each order a table of n-grams, linked to their contexts and suffixes.
 
 An n-gram is known by its number within its order. Order 1 is the vocabulary itself. From order 2 on, n-grams are sorted
 by context and then by scrambled word (``text.vocabulary.scrambling``), so those that share a context ``h`` are the

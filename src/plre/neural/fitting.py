@@ -15,7 +15,7 @@ from torch import Tensor
 
 from plre.neural.gradient import Gradient
 from plre.neural.network import Network, windows
-from plre.neural.settings import Settings
+from plre.neural.settings import NeuralSettings
 from plre.progress import Progress
 from plre.threads import parallel
 
@@ -63,7 +63,7 @@ class Course:
 class Trainer:
     """A network, its optimiser (Adam), and the best weights so far."""
 
-    def __init__(self, network: Network, settings: Settings) -> None:
+    def __init__(self, network: Network, settings: NeuralSettings) -> None:
         self.network = network
         self.settings = settings
         self.optimiser = torch.optim.Adam(network.weights.values(), lr=settings.rate, fused=True)

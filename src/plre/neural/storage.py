@@ -26,7 +26,7 @@ def write(path: str | os.PathLike[str], kind: str, about: dict[str, Any], tensor
 
 
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """What :func:`write` wrote; refuses anything else."""
+    """Read a file that :func:`write` wrote; refuses anything else."""
     name = os.fspath(path)
     raw, tensors, _ = file.read(name)
     try:

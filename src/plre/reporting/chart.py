@@ -36,7 +36,7 @@ class Line:
 
     @property
     def rightmost(self) -> Point:
-        """Where the name stands."""
+        """The point beside which the name stands."""
         return max(self.points, key=lambda point: point[0])
 
 
@@ -180,7 +180,7 @@ def _range(values: list[float]) -> tuple[float, float]:
 
 
 def _scale(values: tuple[float, float], places: tuple[float, float], log: bool = False) -> Callable[[float], float]:
-    """From values to places on the page; in the middle if there is only one value."""
+    """A function from values to places on the page; a single value stands in the middle."""
     low, high = (math.log(value) if log else value for value in values)
 
     def place(value: float) -> float:

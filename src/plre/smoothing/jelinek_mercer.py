@@ -27,7 +27,7 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True)
 class Shares:
-    """What the lower order gets of a context's counts, by how often the context was seen.
+    """Discounts that are a share of the count, by how often the context was seen.
 
     As a discount it is called with the counts of one context.
 

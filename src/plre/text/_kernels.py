@@ -241,7 +241,7 @@ def look_up(slots, starts, arena, data, begins, ends, hashes, n, newline, skip, 
 
 
 @kernel
-def encode_block(slots, starts, arena, data, newline, skip, ids):
+def encode_words(slots, starts, arena, data, newline, skip, ids):
     """The ids of a whole text under a fixed vocabulary, and the position of an offending marker or -1."""
     begins = np.empty(BATCH, np.int64)
     ends = np.empty(BATCH, np.int64)
@@ -256,7 +256,7 @@ def encode_block(slots, starts, arena, data, newline, skip, ids):
 
 
 @kernel
-def learn_block(slots, hashes, starts, arena, counts, sizes, data, at, newline, skip, ids):
+def learn_words(slots, hashes, starts, arena, counts, sizes, data, at, newline, skip, ids):
     """The ids of a text under a vocabulary that grows: unknown words are added, and all are counted.
 
     ``sizes`` holds the number of words and is updated. Stops early when the table is too full: the caller enlarges it

@@ -32,7 +32,7 @@ class TextOptions:
 
     @property
     def newline(self) -> int:
-        """What a newline becomes."""
+        """The code of what a newline becomes, for kernels."""
         return END_AND_START if self.markers else NOTHING
 
 

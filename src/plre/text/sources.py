@@ -1,4 +1,4 @@
-"""Where text comes from: files, globs, standard input, strings; plain or compressed; in blocks of whole lines."""
+"""Sources of text: files, globs, standard input, strings; plain or compressed; read in blocks of whole lines."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _expand_path(path: str) -> list[str]:
 
 
 def sized(source: Source) -> tuple[Source, int | None]:
-    """The same source with its patterns resolved, and its size on disk if that is known."""
+    """A source with its patterns resolved, and its size on disk if that is known."""
     expanded = expand(source)
     if isinstance(expanded, list):
         return [Path(path) for path in expanded], disk_size(expanded)
@@ -197,7 +197,7 @@ def _zstd() -> Any:
 
 
 def _broken() -> tuple[type[Exception], ...]:
-    """What the decompressors raise."""
+    """The exceptions that decompressors raise for broken data."""
     return (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile, _zstd().ZstdError)
 
 

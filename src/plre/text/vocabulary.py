@@ -106,7 +106,7 @@ class Vocabulary:
         ``newline`` says what a newline becomes: ``NOTHING``, ``END`` (``</s>``) or ``END_AND_START`` (``</s> <s>``).
         """
         ids = np.empty(2 * len(data) + 2, np.int32)  # only what is written takes memory
-        n, bad = kernels.encode_block(self.slots, self.starts, self.arena, data, newline, skip_markers, ids)
+        n, bad = kernels.encode_words(self.slots, self.starts, self.arena, data, newline, skip_markers, ids)
         return ids[:n], bad
 
 
@@ -160,7 +160,7 @@ class VocabularyBuilder:
             self.arena = resize(self.arena, 2 * (used + len(data)))
         n = at = 0
         while True:
-            written, at, bad = kernels.learn_block(
+            written, at, bad = kernels.learn_words(
                 self.slots, self.hashes, self.starts, self.arena, self.counts, self.sizes,
                 data, at, newline, skip_markers, ids[n:],
             )  # fmt: skip
