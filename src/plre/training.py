@@ -207,7 +207,7 @@ def _ensemble(
     progress: Progress = how["progress"]
     if dev is not None:
         fitted = workshop.fit(recipe, np.asarray(dev.ids[:]))
-    elif (parts := hold_out(text, how["scratch"])) is not None:
+    elif (parts := hold_out(text, how["scratch"], progress)) is not None:
         kept, held = parts
         fitted = Workshop(kept, counter=counter, **how).fit(recipe, held)
         progress.note(f"weights fitted to {len(held):,} words held out; training on the whole text")
