@@ -225,17 +225,18 @@ def valid(block: Block, errors: Errors) -> Block:
     if errors == "replace":
         data = data.decode("utf-8", "replace").replace("\0", " ").encode()
         return Block(data, block.name, block.line, block.read)
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if nul < 0 or b"\n" in data[error.start : nul]:  # in a line before that of the NUL, if there is one
+            bad = data[error.start : error.end].hex(" ")
+            raise TextError(
+                f"{block.locate(error.start)}: not valid UTF-8 (byte {bad}); convert the file "
+                "(for example: iconv -f LATIN1 -t UTF-8), or go on with --errors replace"
+            ) from None
     if nul >= 0:
         raise TextError(
             f"{block.locate(nul)}: a NUL byte: this looks like binary data or UTF-16 "
             "(convert it with: iconv -f UTF-16 -t UTF-8); --errors replace makes it white space"
         )
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        bad = data[error.start : error.end].hex(" ")
-        raise TextError(
-            f"{block.locate(error.start)}: not valid UTF-8 (byte {bad}); convert the file "
-            "(for example: iconv -f LATIN1 -t UTF-8), or go on with --errors replace"
-        ) from None
     return block
