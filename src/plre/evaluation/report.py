@@ -93,6 +93,10 @@ class Report:
             "signature": self.signature,
         }
 
+    def __repr__(self) -> str:
+        share = f", {self.oov / self.words:.2%} of words unknown" if self.words else ""
+        return f"<plre.Report on {self.name}: perplexity {self.perplexity:.2f}, {self.tokens:,} tokens{share}>"
+
     def __str__(self) -> str:
         share = self.oov / self.words if self.words else 0.0
         rate = self.tokens / max(self.seconds, 1e-9)
