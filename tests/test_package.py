@@ -14,6 +14,7 @@ import plre
 import plre._jit
 import plre.cli.ask
 import plre.cli.console
+import plre.cli.main
 import plre.clustering.cluster
 import plre.comparison.methods
 import plre.demo
@@ -55,6 +56,7 @@ PARTS = [
     ("neural",),
     ("demo",),
     ("cli",),
+    ("__main__",),
 ]
 
 
@@ -138,6 +140,7 @@ def test_import_and_help_do_not_load_numpy() -> None:
         plre.demo,
         plre.cli.ask,
         plre.cli.console,
+        plre.cli.main,
     ],
 )
 def test_examples_in_docstrings(module: object) -> None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 #: Stages shorter than this are not worth a line where there is no bar; longer ones get a line now and then.
 _WORTH_A_LINE = 0.5
 _EVERY = 30.0
+#: It takes long on the first run, and on every run where there is no place to keep the machine code.
+COMPILING = "compiling kernels: this takes from seconds to two minutes, and only once where machine code can be kept"
 
 
 def say(message: str) -> None:
@@ -110,7 +112,7 @@ def make_progress(quiet: bool = False) -> Progress:
 
     if quiet:
         return Progress()
-    announce_compilation(lambda: say("compiling kernels: the first run on this machine takes up to a minute longer"))
+    announce_compilation(lambda: say(COMPILING))
     return BarProgress() if sys.stderr.isatty() else PlainProgress()
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from plre.comparison.plan import Job
 from plre.errors import UsageError
-from plre.files import write_whole
+from plre.files import check_writable_folder, write_whole
 
 Result = dict[str, Any]
 
@@ -64,6 +64,8 @@ class Store:
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"{self.folder}: the folder cannot be made ({error.strerror or error})") from None
+        for folder in (self.folder, self.folder / "results", self.folder / "models"):
+            check_writable_folder(folder)
 
     def files(self, job: Job, key: str) -> Files:
         """The files of a job; the key is part of their names, so that other options have other files."""
