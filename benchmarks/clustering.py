@@ -81,7 +81,7 @@ def bigram_perplexity(text: Path, classes: ClassOf) -> float:
 
 
 def test_perplexity(train: Path, test: Path, classes: ClassOf) -> float:
-    """Of a class n-gram."""
+    """Test perplexity of class n-grams with these classes."""
     texts = [[line.split() for line in path.read_text().splitlines()] for path in (train, test)]
     words = Counter(word for line in texts[0] for word in line)
     sizes: Counter[str] = Counter()

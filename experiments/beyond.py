@@ -98,7 +98,7 @@ def _best(data: list[dict[str, Any]], corpus: str, order: int, what: str) -> lis
 
 
 def measured(corpus: str, order: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each row's figures."""
+    """The name and the figures of each row of the table."""
     for name, options in ROWS.items():
         if name.startswith(LEFT_OUT[corpus, order]):
             continue

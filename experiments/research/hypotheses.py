@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from experiments.research.components import ClassModel, Component, HybridModel, Setup, SoftClasses, Trained, WordModel
+from experiments.research.components import ClassModel, HybridModel, Predictor, Setup, SoftClasses, Trained, WordModel
 from experiments.research.corpus import Context, ExchangeClasses, Feature
 
 COARSE, MIDDLE, FINE = ExchangeClasses(100, 1), ExchangeClasses(300, 2), ExchangeClasses(800, 3)
@@ -15,12 +15,12 @@ W1, W2 = Feature(1), Feature(2)
 
 def classes(
     clusterings: Iterable[ExchangeClasses] = SIZES, order: int = 5, discount: str = "Good-Turing"
-) -> list[Component]:
+) -> list[Predictor]:
     """Class models of one order."""
     return [ClassModel(found, order, discount) for found in clusterings]
 
 
-def beside(*components: Component) -> Setup:
+def beside(*components: Predictor) -> Setup:
     """These components beside word trigrams."""
     return Setup(components=components)
 
@@ -29,7 +29,7 @@ BASE = beside(*classes())
 WORDS = Setup()
 
 
-def with_more(*components: Component) -> Setup:
+def with_more(*components: Predictor) -> Setup:
     """The usual model with more components."""
     return beside(*BASE.components, *components)
 

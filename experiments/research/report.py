@@ -48,7 +48,7 @@ def verdict(gains: list[float]) -> str:
 
 
 def document(results: Results) -> str:
-    """Both tables."""
+    """The document with both tables."""
     rows, details = [], []
     for number, hypothesis in enumerate(HYPOTHESES, 1):
         details += [_detail(number, name, hypothesis, results) for name in ("before", *hypothesis.tried)]
