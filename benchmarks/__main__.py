@@ -13,7 +13,7 @@ import sys
 
 from benchmarks import document
 from benchmarks.common import WORK
-from plre.comparison.compare import describe_machine
+from plre.reporting.machine import describe_machine
 
 SECTIONS = {
     "perplexity": "Perplexity",

@@ -40,7 +40,7 @@ NOTE = (
     f"class bigrams by maximum likelihood; the test perplexity is that of a class {ORDER}-gram (modified Kneser-Ney on "
     "the classes, times the share of the word in its class)."
 )
-Classes = dict[str, str]
+ClassOf = dict[str, str]
 
 
 def cut_text(name: str) -> Path:
@@ -58,13 +58,13 @@ def cut_text(name: str) -> Path:
     return made(f"clustering.{name}.txt", write)
 
 
-def read(path: Path, word: int, number: int) -> Classes:
+def read(path: Path, word: int, number: int) -> ClassOf:
     """Classes from lines with tabs, in which those columns are the word and its class."""
     rows = (line.split("\t") for line in path.read_text().splitlines())
     return {row[word]: row[number] for row in rows}
 
 
-def bigram_perplexity(text: Path, classes: Classes) -> float:
+def bigram_perplexity(text: Path, classes: ClassOf) -> float:
     """Of the text itself, by its definition: P(class | class before) P(word | class), all by maximum likelihood."""
     lines = [line.split() for line in text.read_text().splitlines()]
     of = {**classes, "<s>": "<s>", "</s>": "</s>"}
@@ -80,8 +80,8 @@ def bigram_perplexity(text: Path, classes: Classes) -> float:
     return math.exp(-(plus + inside - sum(minus)) / words.total())
 
 
-def test_perplexity(train: Path, test: Path, classes: Classes) -> float:
-    """Of a class n-gram."""
+def test_perplexity(train: Path, test: Path, classes: ClassOf) -> float:
+    """Test perplexity of class n-grams with these classes."""
     texts = [[line.split() for line in path.read_text().splitlines()] for path in (train, test)]
     words = Counter(word for line in texts[0] for word in line)
     sizes: Counter[str] = Counter()

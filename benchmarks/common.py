@@ -58,7 +58,7 @@ def packed(folder: str, name: str) -> Path:
 
 
 def plain(folder: str, name: str) -> Path:
-    """The same as a plain file, for the tools that read no other."""
+    """A part of a corpus as a plain file, for the tools that read no other."""
 
     def write(out: BinaryIO) -> None:
         lines = (line for block in read_blocks(source) for line in block.data.splitlines(keepends=True))
@@ -243,7 +243,7 @@ class Figure:
 
     @property
     def ratio(self) -> float | None:
-        """Ours as a share of the peer's."""
+        """Our figure as a share of the peer's."""
         return None if self.peer is None else self.ours / self.peer
 
     @property
@@ -256,7 +256,7 @@ class Figure:
         return "yes" if good else "**no**"
 
     def row(self) -> list[str]:
-        """As a row under HEADINGS."""
+        """The cells of a row under HEADINGS."""
         unit = f" {self.unit}" if self.unit and self.alone else ""
         target = f"at most {self.at_most:g}{unit}" if self.at_most is not None else "-"
         target = f"at least {self.at_least:g}{unit}" if self.at_least is not None else target

@@ -11,11 +11,11 @@ import numpy as np
 
 from benchmarks import peers
 from benchmarks.common import QUICK, Figure, figures, measure, paragraphs, part, table
-from plre._jit import cpu_count
 from plre.counts.local import count_ngrams
 from plre.lowrank.blocks import Blocks
 from plre.lowrank.factorise import Stopping, factorise
 from plre.text.encode import encode_text
+from plre.threads import cpu_count
 
 RANKS = (20, 100)
 #: A step is the difference between a longer and a shorter run, so that starting and finishing do not count.
@@ -43,7 +43,7 @@ def ours(blocks: Blocks, values: np.ndarray, rank: int, steps: int) -> None:
 
 
 def theirs(matrix: Any, rank: int, steps: int) -> None:
-    """The same by scikit-learn."""
+    """Factorise the matrix with scikit-learn."""
     from sklearn.decomposition import NMF
 
     with warnings.catch_warnings(action="ignore"):  # that it has not converged

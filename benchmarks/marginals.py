@@ -6,11 +6,11 @@ import numpy as np
 
 import plre
 from benchmarks.common import part, table
-from plre._jit import cpu_count, parallel
 from plre.counts.local import count_ngrams
 from plre.model.scoring import score_ids
 from plre.text.encode import encode_text
 from plre.text.vocabulary import BOS, EOS
+from plre.threads import cpu_count, parallel
 
 NOTE = (
     "Theorem 1 of the paper says that the probabilities of a word over all training events add up to its count. It is "

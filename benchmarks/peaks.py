@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numba import njit
 
-from plre._jit import cpu_count
 from plre.lowrank._lanes import LANES, load, store, times_plus
+from plre.threads import cpu_count
 
 #: Sums that a core keeps going side by side: more than latency (4) times units (2).
 _SIDE_BY_SIDE = 10

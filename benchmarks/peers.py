@@ -20,7 +20,7 @@ WCLUSTER = shutil.which("wcluster") is not None
 
 
 def note(*peers: str) -> str:
-    """Which of these peers did not take part."""
+    """A sentence on the peers that did not take part."""
     here = {
         "KenLM": (KENLM, "lmplz, build_binary and query are not on PATH"),
         "kenlm": (KENLM_MODULE, "the kenlm module or KenLM's programs are not installed"),

@@ -34,7 +34,7 @@ def advance_all(lm: plre.LanguageModel, sentences: list[list[str]]) -> float:
 
 
 def base_score_all(model: Any, sentences: list[list[str]]) -> float:
-    """The same with the kenlm module."""
+    """Score every word with the kenlm module, state by state."""
     import kenlm
 
     total = 0.0

@@ -37,7 +37,7 @@ NOTE = (
 
 
 def commands(text: Path, place: Path) -> dict[str, Run]:
-    """Ours and KenLM's."""
+    """Our command to train and KenLM's."""
     given = ("--method", "mkn", "--memory", MEMORY, "--tmp", place)
     runs: dict[str, Run] = {OURS: plre_train(text, place / "ours.plre", ORDER, *given)}
     if peers.KENLM:

@@ -18,7 +18,7 @@ from benchmarks.common import (
     scratch,
     table,
 )
-from plre._jit import cpu_count
+from plre.threads import cpu_count
 
 WORDS = 500_000 if QUICK else 50_000_000
 KENLM = "KenLM query"

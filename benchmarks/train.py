@@ -47,7 +47,7 @@ def commands(corpus: str, order: int, place: Path) -> dict[str, Run]:
 
 
 def stages(order: int = 3) -> str:
-    """Where the time of ours goes."""
+    """The time of each stage of our training."""
     text = plain("english", "train")
     seconds = {}
     cases: dict[str, dict[str, str]] = {"mkn": {"method": "mkn"}, "paper": {"preset": "paper"}}

@@ -7,7 +7,7 @@ from pathlib import Path
 import plre
 from benchmarks.common import prefix, table
 from experiments.common import held_out, training_text, write
-from plre.comparison import numbers
+from plre.reporting import numbers
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "beyond.md"
 LARGE, DOMAIN = "english", "wikitext2"

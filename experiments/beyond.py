@@ -16,8 +16,8 @@ from typing import Any
 import plre
 from benchmarks.common import plre_command, scratch, table
 from experiments.common import WORK, held_out, min_count, training_text, write
-from plre.comparison import numbers
-from plre.comparison.compare import describe_machine
+from plre.reporting import numbers
+from plre.reporting.machine import describe_machine
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "beyond.md"
 CASES = (("wikitext2", 3), ("wikitext2", 5), ("english", 3), ("russian", 3))
@@ -98,7 +98,7 @@ def _best(data: list[dict[str, Any]], corpus: str, order: int, what: str) -> lis
 
 
 def measured(corpus: str, order: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each row's figures."""
+    """The name and the figures of each row of the table."""
     for name, options in ROWS.items():
         if name.startswith(LEFT_OUT[corpus, order]):
             continue

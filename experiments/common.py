@@ -16,11 +16,11 @@ from typing import Any, BinaryIO
 
 import plre
 from benchmarks.common import CORPORA, made, plain, table
-from plre.cli.watch import make_watcher
-from plre.comparison import numbers
-from plre.comparison.chart import Chart, draw
+from plre.cli.jobs import make_watcher
 from plre.comparison.results import Comparison, Row
-from plre.comparison.style import STYLE
+from plre.reporting import numbers
+from plre.reporting.chart import Chart, draw
+from plre.reporting.style import STYLE
 
 RESULTS = Path(__file__).parent / "results"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "reproduction.md"
@@ -47,7 +47,7 @@ def beside_the_paper(stand_ins: dict[str, tuple[str, Comparison] | None], order:
     for name, stand_in in stand_ins.items():
         line = [name, *_pair(*PAPER[name])]
         if stand_in is None:
-            rows.append([*line, "none", *[numbers.NOTHING] * 3])
+            rows.append([*line, "none", *[numbers.MISSING] * 3])
             continue
         corpus, comparison = stand_in
         mkn, ours = (comparison.row(method, order).test or 0.0 for method in ("mkn", "plre"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from benchmarks.common import table
 from experiments.common import SMALL, compare, picture, record, write
-from plre.comparison import numbers
 from plre.comparison.pictures import gain_chart
+from plre.reporting import numbers
 
 ORDERS = (2, 3, 4, 5)
 METHODS = ("bo-mkn", "mkn", "mkn-dev", "plre", "mkn+class")
@@ -21,7 +21,7 @@ def main() -> None:
                 order,
                 *(numbers.perplexity(comparison.row(method, order).test) for method in comparison.settings.methods),
                 *(
-                    numbers.percent(gain.value) if (gain := comparison.row(method, order).gain) else numbers.NOTHING
+                    numbers.percent(gain.value) if (gain := comparison.row(method, order).gain) else numbers.MISSING
                     for method in ("plre", "mkn+class")
                 ),
             ]

@@ -18,8 +18,8 @@ import plre.neural
 from benchmarks.common import CORPORA, WORK, part, table
 from experiments.common import RESULTS, write
 from plre.cli.console import PlainProgress, say
-from plre.comparison.compare import describe_machine
-from plre.neural.settings import Settings
+from plre.neural.settings import NeuralSettings
+from plre.reporting.machine import describe_machine
 
 STORE = RESULTS / "lbl.json"
 ORDER = 4
@@ -31,10 +31,10 @@ COUNTED = {
     f"int-MKN({ORDER}) + class-based({ORDER})": ["mkn", "class"],
 }
 
-Row = dict[str, Any]
+Figures = dict[str, Any]
 
 
-def counted(corpus: str, name: str, threads: int) -> Row:
+def counted(corpus: str, name: str, threads: int) -> Figures:
     """Models of order 4, or a mixture of two; ranks and weights are found on the dev text."""
     dev = part(corpus, "valid")
     how: dict[str, Any] = {"order": ORDER, "min_count": CORPORA[corpus], "markers": False, "threads": threads}
@@ -61,7 +61,7 @@ def counted(corpus: str, name: str, threads: int) -> Row:
     }
 
 
-def log_bilinear(corpus: str, context: int, threads: int, epochs: int) -> Row:
+def log_bilinear(corpus: str, context: int, threads: int, epochs: int) -> Figures:
     """A log-bilinear model, trained until the dev text gets no better (or for so many epochs)."""
     WORK.mkdir(parents=True, exist_ok=True)
     lm = plre.neural.train(
@@ -88,7 +88,7 @@ def log_bilinear(corpus: str, context: int, threads: int, epochs: int) -> Row:
     }
 
 
-def document(results: dict[str, dict[str, Row]]) -> str:
+def document(results: dict[str, dict[str, Figures]]) -> str:
     """All that was measured, as Markdown."""
     parts = [
         f"On {describe_machine()}. Sentence ends are removed and each text is one stream of words; all models have the "
@@ -111,10 +111,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.lbl", description=__doc__)
     parser.add_argument("--corpus", choices=list(CORPORA), default="wikitext2")
     parser.add_argument("--contexts", default="5,10", help="words that the log-bilinear models see (5,10); '' for none")
-    parser.add_argument("--epochs", type=int, default=Settings.epochs, help="stop after so many even if not converged")
+    parser.add_argument(
+        "--epochs", type=int, default=NeuralSettings.epochs, help="stop after so many even if not converged"
+    )
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    runs: dict[str, Callable[[], Row]] = {}
+    runs: dict[str, Callable[[], Figures]] = {}
     for name in COUNTED:
         runs[name] = lambda name=name: counted(options.corpus, name, options.threads)  # type: ignore[misc]
     for context in map(int, filter(None, options.contexts.split(","))):
@@ -133,7 +135,7 @@ def main() -> None:
         say(f"{name}: test perplexity {row['perplexity']:.2f}")
 
 
-def read() -> dict[str, dict[str, Row]]:
+def read() -> dict[str, dict[str, Figures]]:
     """What was measured before: by corpus, by model."""
     return json.loads(STORE.read_text()) if STORE.exists() else {}
 

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from plre.model.entropy import Pruner
+from plre.model.stationary import Stationary, low_rank_shares, stationary
 
 import plre
 from benchmarks import peers
 from benchmarks.common import Command, table
 from experiments.common import DOCUMENT, WORK, held_out, min_count, picture, training_text, write
-from plre.comparison import numbers
-from plre.comparison.chart import Chart, Line, log_ticks
-from plre.model.entropy import Pruner
 from plre.model.file import data_size
 from plre.model.ngrams import NgramModel
-from plre.model.stationary import Stationary, low_rank_shares, stationary
 from plre.model.tables import Table, layout_like, read_tables, write_tables
+from plre.reporting import numbers
+from plre.reporting.chart import Chart, Line, log_ticks
 
 ORDER = 3
 THREADS = 2
@@ -41,7 +41,7 @@ SHARES = (2, 4, 8)
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """One model: how it was pruned, its n-grams (of KenLM: not counted), bytes of its file, and test perplexity."""
 
     how: str
@@ -51,7 +51,7 @@ class Point:
 
     @property
     def megabytes(self) -> float:
-        """As tables have it."""
+        """The size in megabytes."""
         return self.bytes / 1e6
 
 
@@ -65,7 +65,7 @@ class Ours:
         self.pruner = Pruner(self.tables, lm.markers, THREADS)
 
     def pruned(self, threshold: float, pruner: Pruner | None = None) -> NgramModel:
-        """As :func:`plre.prune` does it."""
+        """The model pruned at a threshold, as :func:`plre.prune` does it."""
         pruner = pruner or self.pruner
         return write_tables(self.lm, pruner.pruned(pruner.judge(threshold)), dict(self.lm.metadata), THREADS)
 
@@ -81,25 +81,25 @@ class Ours:
         made = self.pruned(math.exp(high), pruner)
         return made if made.nbytes <= size else None
 
-    def point(self, how: str, lm: NgramModel) -> Point:
+    def point(self, how: str, lm: NgramModel) -> CurvePoint:
         """A model, measured as a file."""
         lm.save(self.place / "model.plre")
         size = (self.place / "model.plre").stat().st_size
-        return Point(how, lm.layout.sizes, size, lm.perplexity(self.test))
+        return CurvePoint(how, lm.layout.sizes, size, lm.perplexity(self.test))
 
-    def curve(self) -> list[Point]:
+    def curve(self) -> list[CurvePoint]:
         """The model at several thresholds."""
         return [self.point("whole", self.lm), *(self.point(f"{t:g}", self.pruned(t)) for t in THRESHOLDS)]
 
-    def at_sizes(self, others: list[Point]) -> list[str]:
+    def at_sizes(self, others: list[CurvePoint]) -> list[str]:
         """Perplexity at the sizes of other models; a dash where it cannot be so small."""
         made = (self.pruned_to(other.bytes) for other in others)
         return [numbers.perplexity(lm and lm.perplexity(self.test)) for lm in made]
 
 
-def kenlm(lm: plre.LanguageModel, corpus: str, place: Path) -> dict[str, list[Point]]:
+def kenlm(lm: plre.LanguageModel, corpus: str, place: Path) -> dict[str, list[CurvePoint]]:
     """KenLM's models of the same text, pruned by counts."""
-    found: dict[str, list[Point]] = {kind: [] for kind in KINDS}
+    found: dict[str, list[CurvePoint]] = {kind: [] for kind in KINDS}
     if not peers.KENLM:
         return found
     peers.kenlm_text(lm, training_text(corpus), place / "train.txt")
@@ -115,7 +115,7 @@ def kenlm(lm: plre.LanguageModel, corpus: str, place: Path) -> dict[str, list[Po
             query = peers.kenlm_query(model, place / "test.txt")
             query.run()
             how = f"0 {counts[0]} {counts[1]}"
-            found[kind].append(Point(how, (), model.stat().st_size, peers.perplexity(query.output)))
+            found[kind].append(CurvePoint(how, (), model.stat().st_size, peers.perplexity(query.output)))
     return found
 
 
@@ -145,7 +145,7 @@ def ways(ours: Ours) -> list[list[str]]:
     return rows
 
 
-def drawn(corpus: str, curves: dict[str, list[Point]]) -> str:
+def drawn(corpus: str, curves: dict[str, list[CurvePoint]]) -> str:
     """The picture of all curves."""
     lines = [
         Line(name, tuple((each.megabytes, each.perplexity) for each in points), style, strong=name == "plre")

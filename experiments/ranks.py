@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from benchmarks.common import table
 from experiments.common import SMALL, compare, picture, record, write
-from plre.comparison import numbers
 from plre.comparison.pictures import rank_chart
+from plre.reporting import numbers
 
 ORDER = 3
 RANKS = (5, 10, 20, 50, 100, 200)

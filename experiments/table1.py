@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from benchmarks.common import table
 from experiments.common import SMALL, beside_the_paper, compare, record, write
-from plre.comparison import numbers
 from plre.comparison.results import Row
+from plre.reporting import numbers
 
 ORDER = 3
 
@@ -18,7 +18,7 @@ def main() -> None:
         line = [f"{found[SMALL[0]].row(method, ORDER).name}"]
         for comparison in found.values():
             row = comparison.row(method, ORDER)
-            gain = numbers.percent(row.gain.value) if row.gain else numbers.NOTHING
+            gain = numbers.percent(row.gain.value) if row.gain else numbers.MISSING
             line += [numbers.perplexity(row.dev), numbers.perplexity(row.test), gain]
         rows.append(line)
     headings = ["method", *(f"{corpus} {what}" for corpus in SMALL for what in ("dev", "test", "gain"))]

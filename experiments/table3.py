@@ -5,8 +5,8 @@ from __future__ import annotations
 from benchmarks import peers
 from benchmarks.common import one_after_another, plre_command, scratch, table
 from experiments.common import LARGE, held_out, min_count, training_text, write
-from plre.comparison import numbers
-from plre.comparison.compare import describe_machine
+from plre.reporting import numbers
+from plre.reporting.machine import describe_machine
 
 #: Minutes that the paper's PLRE took on 8 processors.
 PAPER = "Small-English 3.96 min, Small-Russian 4.0 min, Large-English 3.2 h, Large-Russian 8.3 h"

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from plre.demo import Splits, collect, contest, documentation, sentences, source_files
+from plre.demo import Splits, collect, contest, documentation, plain_sentences, source_files
 from plre.progress import Progress
 
 
 def test_prose_is_found_in_python_files(tmp_path: Path) -> None:
     path = tmp_path / "module.py"
     path.write_text('"""Return the sum of all the numbers. It is exact."""\nx = "short"\n')
-    assert [s for text in documentation(path) for s in sentences(text)] == [
+    assert [s for text in documentation(path) for s in plain_sentences(text)] == [
         "return the sum of all the numbers .",
         "it is exact .",
     ]

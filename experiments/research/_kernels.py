@@ -16,7 +16,7 @@ _AHEAD = 16
 
 
 @kernel
-def mix(keys, symbols):
+def mix_in(keys, symbols):
     """Make every key that of the same with one more symbol. 0 is no key: it stands for an empty slot."""
     for i in range(len(keys)):
         key = (keys[i] ^ (np.uint64(symbols[i]) + _ODD)) * _PRIME
@@ -26,7 +26,7 @@ def mix(keys, symbols):
 
 
 @inner_kernel
-def find(key, slots):
+def find_key(key, slots):
     """Where the slot of a key begins, or the empty one where it belongs.
 
     A slot is a key and its number; there are a power of two of them, not all full.
@@ -46,12 +46,12 @@ def ahead(keys, i, slots):
 
 
 @kernel
-def number(keys, slots, found, first):
+def number_in_order(keys, slots, found, first):
     """Number keys in the order of their first occurrences, which go to ``first``; gives how many there are."""
     n = 0
     for i in range(len(keys)):
         ahead(keys, i, slots)
-        at = find(keys[i], slots)
+        at = find_key(keys[i], slots)
         if slots[at] == _EMPTY:
             slots[at] = keys[i]
             slots[at + _ONE] = np.uint64(n)
@@ -62,11 +62,11 @@ def number(keys, slots, found, first):
 
 
 @kernel
-def look_up(keys, slots, found):
+def find_numbers(keys, slots, found):
     """The numbers of keys, -1 for those that have none."""
     for i in range(len(keys)):
         ahead(keys, i, slots)
-        at = find(keys[i], slots)
+        at = find_key(keys[i], slots)
         found[i] = np.int32(slots[at + _ONE]) if slots[at] != _EMPTY else -1
 
 

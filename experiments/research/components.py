@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 import plre
 from experiments.common import held_out, min_count, training_text
 from experiments.research import discounts
-from experiments.research.corpus import TEXTS, Classes, Context, Corpus, Feature
+from experiments.research.corpus import TEXTS, Context, Corpus, ExchangeClasses, Feature
 from experiments.research.counting import Evidence, Floats, Numbering, count_levels
-from plre._jit import cpu_count, parallel
 from plre.lowrank.blocks import Blocks
 from plre.lowrank.factorise import Stopping, factorise
 from plre.model.scoring import Scored
 from plre.text.vocabulary import BOS
+from plre.threads import cpu_count, parallel
 
 #: The probability of each event of each text.
 Probabilities = dict[str, Floats]
@@ -37,15 +37,15 @@ DISCOUNTS: dict[str, discounts.Discounting] = {
 }
 
 
-class Component(Protocol):
+class Predictor(Protocol):
     """Anything that gives probabilities to the events of a corpus."""
 
     def make(self, corpus: Corpus) -> Probabilities:
-        """Its probabilities, anew."""
+        """Compute the probability of every event."""
         ...
 
 
-def probabilities(corpus: Corpus, wanted: Sequence[Component]) -> list[Probabilities]:
+def probabilities(corpus: Corpus, wanted: Sequence[Predictor]) -> list[Probabilities]:
     """The probabilities of components, made when they are first asked for, two at a time."""
     missing = [component for component in dict.fromkeys(wanted) if component not in corpus.cache]
     made = parallel(lambda component: component.make(corpus), missing, cpu_count())
@@ -53,13 +53,13 @@ def probabilities(corpus: Corpus, wanted: Sequence[Component]) -> list[Probabili
     return [corpus.cache[component] for component in wanted]
 
 
-def ngram_contexts(order: int, classes: Classes | None = None) -> tuple[Context, ...]:
+def ngram_contexts(order: int, classes: ExchangeClasses | None = None) -> tuple[Context, ...]:
     """The contexts of an n-gram model, from the longest to none."""
     return tuple(tuple(Feature(k, classes) for k in range(1, n)) for n in range(order, 0, -1))
 
 
 def constant(corpus: Corpus, value: float) -> Probabilities:
-    """The same for every event."""
+    """One probability for every event."""
     return {text: np.full(len(corpus.back(text, 0)), value) for text in TEXTS}
 
 
@@ -91,7 +91,7 @@ class WordModel:
 class ClassModel:
     """P(class | classes before) P(word | class), and what it can be varied in."""
 
-    classes: Classes
+    classes: ExchangeClasses
     order: int = 5
     discount: str = "Good-Turing"
     #: Contexts, the finest first, if they are not the same classes of the ``order - 1`` words before.
@@ -100,7 +100,7 @@ class ClassModel:
     shares: tuple[Context, ...] = ()
 
     def make(self, corpus: Corpus) -> Probabilities:
-        """Its probabilities."""
+        """Compute the probability of every event."""
         predicted = Feature(0, self.classes)
         levels = count_levels(corpus, predicted, self.contexts or ngram_contexts(self.order, self.classes))
         base = constant(corpus, 1 / (self.classes.size + 1))
@@ -127,7 +127,7 @@ class HybridModel:
     contexts: tuple[Context, ...]
 
     def make(self, corpus: Corpus) -> Probabilities:
-        """Its probabilities."""
+        """Compute the probability of every event."""
         levels = count_levels(corpus, Feature(0), self.contexts)
         base = constant(corpus, 1 / (corpus.words - 1))
         return discounts.interpolate(levels, base, DISCOUNTS["Good-Turing"])[1]
@@ -143,7 +143,7 @@ class SoftClasses:
     fresh: int = 2
 
     def make(self, corpus: Corpus) -> Probabilities:
-        """Its probabilities."""
+        """Compute the probability of every event."""
         before, words = (corpus.back("train", place).astype(np.uint64) for place in (self.place, 0))
         pairs = Numbering(before * np.uint64(corpus.words) + words + np.uint64(1))
         counts = np.bincount(pairs.found)
@@ -183,7 +183,7 @@ class Trained:
     rungs: tuple[str, ...] = ()
 
     def make(self, corpus: Corpus) -> Probabilities:
-        """Its probabilities."""
+        """Compute the probability of every event."""
         how: dict[str, Any] = {"rungs": self.rungs} if self.rungs else {"preset": self.preset}
         lm = plre.train(
             training_text(corpus.name),
@@ -219,7 +219,7 @@ class Setup:
     """A model: words, components beside them, and how weights may differ from event to event."""
 
     word: WordModel | None = field(default_factory=WordModel)
-    components: tuple[Component, ...] = ()
+    components: tuple[Predictor, ...] = ()
     #: A level hands some of its rest to the components at once, not to the next coarser one.
     leak: bool = True
     #: Some of the probability is the components' from the start.

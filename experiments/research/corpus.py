@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.common import WORK, held_out, min_count, training_text
-from plre._jit import cpu_count
 from plre.clustering.exchange import exchange
 from plre.counts.local import count_ngrams
 from plre.counts.ngrams import Counts, NgramTable
 from plre.text.encode import encode_text
 from plre.text.vocabulary import BOS, EOS
+from plre.threads import cpu_count
 
 #: What weights are fitted on, and what is reported.
 TEXTS = ("valid", "test")
 
 
-class Classes(NamedTuple):
+class ExchangeClasses(NamedTuple):
     """A clustering by exchange; words of one class are one symbol.
 
     ``role`` "word" is the usual one, where a word has one class wherever it stands. The next two belong together:
@@ -39,7 +39,7 @@ class Feature(NamedTuple):
     """The word so many places back, or its class. Place 0 is the predicted word itself."""
 
     place: int
-    classes: Classes | None = None
+    classes: ExchangeClasses | None = None
 
 
 Context = tuple[Feature, ...]
@@ -79,7 +79,7 @@ class Corpus:
         """How often each word is predicted in the training text."""
         return np.bincount(self.back("train", 0), minlength=self.words).astype(np.float64)
 
-    def classes(self, wanted: Classes) -> NDArray[np.int32]:
+    def classes(self, wanted: ExchangeClasses) -> NDArray[np.int32]:
         """The class of every word; ``<s>``, ``</s>`` and words that never occur have three of their own."""
         with self._clustering:
             if wanted not in self.cache:
@@ -91,7 +91,7 @@ class Corpus:
                 self.cache[wanted] = found
         return self.cache[wanted]  # type: ignore[no-any-return]
 
-    def _clustered(self, wanted: Classes) -> NDArray[np.int32]:
+    def _clustered(self, wanted: ExchangeClasses) -> NDArray[np.int32]:
         """What exchange finds, kept among the files of the experiments; that of both sides is one file."""
         kind = {"word": "", "skip": "skip."}.get(wanted.role, "paired.")
         path = WORK / "research" / f"{self.name}.{kind}{wanted.size}.{wanted.seed}.{wanted.sweeps}.npy"

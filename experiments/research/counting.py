@@ -20,7 +20,7 @@ from plre.text.vocabulary import BOS
 
 Floats = NDArray[np.float64]
 #: What is taken from each count.
-Discount = Callable[[Floats], Floats]
+DiscountOf = Callable[[Floats], Floats]
 
 
 class Numbering:
@@ -31,13 +31,13 @@ class Numbering:
         #: The number of each key, and where each number first occurs.
         self.found = np.empty(len(keys), np.int32)
         first = np.empty(len(keys), np.int64)
-        n = kernels.number(keys, self._slots, self.found, first)
+        n = kernels.number_in_order(keys, self._slots, self.found, first)
         self.first = first[:n].copy()
 
     def __call__(self, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
         """The numbers of other keys, -1 for those that are new."""
         found = np.empty(len(keys), np.int32)
-        kernels.look_up(keys, self._slots, found)
+        kernels.find_numbers(keys, self._slots, found)
         return found
 
 
@@ -52,7 +52,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Level:
+class ContextLevel:
     """The n-grams of one kind of context."""
 
     context: Context
@@ -75,7 +75,7 @@ class Level:
         """Values of contexts, for each event; 0 where the context was never seen."""
         return _pick(values, self.events[text][1])
 
-    def evidence(self, discount: Discount) -> dict[str, Evidence]:
+    def evidence(self, discount: DiscountOf) -> dict[str, Evidence]:
         """What the events of each text get, given what is taken from counts."""
         handed = self.sums(discount(self.counts.astype(np.float64)))
         found = {}
@@ -97,14 +97,14 @@ def count_levels(
     corpus: Corpus,
     predicted: Feature,
     contexts: Sequence[Context],
-    handed_down: Callable[[Floats], Discount] | None = None,
-) -> list[Level]:
+    handed_down: Callable[[Floats], DiscountOf] | None = None,
+) -> list[ContextLevel]:
     """A level for each context, from the finest to the coarsest.
 
     ``handed_down`` makes a discount of counts; then what it takes from an n-gram is what the coarser context counts,
     in units of what it takes from a count of one, instead of one for each distinct n-gram.
     """
-    levels: list[Level] = []
+    levels: list[ContextLevel] = []
     where = np.empty(0, np.int64)  # an occurrence of each n-gram of the finer level
     raw = more = np.empty(0)
     waiting = np.ones(len(corpus.back("train", 0)), bool)
@@ -123,7 +123,7 @@ def count_levels(
         numbered = Numbering(keys[ngrams.first])
         totals = np.bincount(numbered.found, weights=counts)
         events = {text: _find(corpus, text, predicted, context, ngrams, numbered) for text in TEXTS}
-        levels.append(Level(context, counts.astype(np.float32), numbered.found, totals, events))
+        levels.append(ContextLevel(context, counts.astype(np.float32), numbered.found, totals, events))
         more = np.ones(len(where))
         if handed_down:
             discount = handed_down(counts)
@@ -151,11 +151,11 @@ def _keys(corpus: Corpus, text: str, context: Context) -> NDArray[np.uint64]:
     """A key for each event's context."""
     keys = np.ones(len(corpus.back(text, 0)), np.uint64)
     for feature in context:
-        kernels.mix(keys, corpus.symbols(text, feature))
+        kernels.mix_in(keys, corpus.symbols(text, feature))
     return keys
 
 
 def _extended(keys: NDArray[np.uint64], symbols: NDArray[np.int32]) -> NDArray[np.uint64]:
     longer = keys.copy()
-    kernels.mix(longer, symbols)
+    kernels.mix_in(longer, symbols)
     return longer

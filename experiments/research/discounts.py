@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.research.counting import Discount, Evidence, Floats, Level
+from experiments.research.counting import ContextLevel, DiscountOf, Evidence, Floats
 from plre.smoothing.discounts import FALLBACK, counts_of_counts, good_turing
 
 #: Nothing is quite kept, and nothing quite given away.
@@ -21,24 +21,24 @@ _LEAST, _MOST = 0.01, 0.99
 _SWEEPS = 20
 _POWERS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 
-Discounting = Callable[[Level, Floats], Discount]
+Discounting = Callable[[ContextLevel, Floats], DiscountOf]
 
 
 @dataclass(frozen=True)
 class Family:
     """Shapes, and what D may be at most in units of each."""
 
-    shapes: tuple[Discount, ...]
+    shapes: tuple[DiscountOf, ...]
     limits: tuple[float, ...]
 
-    def __call__(self, amounts: Sequence[float] | Floats) -> Discount:
+    def __call__(self, amounts: Sequence[float] | Floats) -> DiscountOf:
         """The member with these amounts."""
         return lambda counts: sum(
             (a * shape(counts) for a, shape in zip(amounts, self.shapes, strict=True)), 0 * counts
         )
 
 
-def _hat(at: float) -> Discount:
+def _hat(at: float) -> DiscountOf:
     return lambda counts: np.clip(1 - np.abs(counts - at), 0, 1)
 
 
@@ -55,19 +55,19 @@ def power(exponent: float) -> Family:
     return Family((lambda counts: np.where(counts > 0, counts, 0.0) ** exponent * (counts > 0),), (1.0,))
 
 
-def estimated(counts: Floats) -> Discount:
+def estimated(counts: Floats) -> DiscountOf:
     """Good-Turing's three discounts, or the fallback; fractional counts are rounded to estimate them."""
     whole = np.maximum(np.rint(counts), 1).astype(np.int32)
     steps = good_turing(counts_of_counts(whole), "mkn") or FALLBACK["mkn"]
     return STEPS(steps.describe())
 
 
-def cut(below: int, others: Discount) -> Discount:
+def cut(below: int, others: DiscountOf) -> DiscountOf:
     """Counts below a limit are given away whole, as if they had not been seen; totals stay what they are."""
     return lambda counts: np.where(counts < below, counts, others(counts))
 
 
-def good_turing_of(level: Level, below: Floats) -> Discount:
+def good_turing_of(level: ContextLevel, below: Floats) -> DiscountOf:
     """For models that are not fitted."""
     return estimated(level.counts.astype(np.float64))
 
@@ -75,7 +75,7 @@ def good_turing_of(level: Level, below: Floats) -> Discount:
 def cutting(orders: Sequence[int], least: int = 2) -> Discounting:
     """Good-Turing's discounts, and n-grams of some orders only from a count on."""
 
-    def choose(level: Level, below: Floats) -> Discount:
+    def choose(level: ContextLevel, below: Floats) -> DiscountOf:
         usual = good_turing_of(level, below)
         return cut(least, usual) if len(level.context) + 1 in orders else usual
 
@@ -85,7 +85,7 @@ def cutting(orders: Sequence[int], least: int = 2) -> Discounting:
 def scaled(factor: float) -> Discounting:
     """More or less than Good-Turing's discounts, at most all of a count."""
 
-    def choose(level: Level, below: Floats) -> Discount:
+    def choose(level: ContextLevel, below: Floats) -> DiscountOf:
         usual = good_turing_of(level, below)
         return lambda counts: np.minimum(factor * usual(counts), _MOST * counts)
 
@@ -97,12 +97,12 @@ def fitting(family: Family) -> Discounting:
     return lambda level, below: _fitted(family, level, below)[1]
 
 
-def fitted_power(level: Level, below: Floats) -> Discount:
+def fitted_power(level: ContextLevel, below: Floats) -> DiscountOf:
     """The best of the families D(c) = a c^b."""
     return max((_fitted(power(b), level, below) for b in _POWERS), key=lambda found: found[0])[1]
 
 
-def _fitted(family: Family, level: Level, below: Floats) -> tuple[float, Discount]:
+def _fitted(family: Family, level: ContextLevel, below: Floats) -> tuple[float, DiscountOf]:
     """By Newton's method on one amount at a time."""
     counts, count = level.counts.astype(np.float64), level.count("valid")
     total = level.of_context(level.totals, "valid")
@@ -129,7 +129,7 @@ def _fitted(family: Family, level: Level, below: Floats) -> tuple[float, Discoun
 
 
 def interpolate(
-    levels: Sequence[Level], base: dict[str, Floats], how: Discounting
+    levels: Sequence[ContextLevel], base: dict[str, Floats], how: Discounting
 ) -> tuple[list[dict[str, Evidence]], dict[str, Floats]]:
     """What each level says of events, the finest first, and the probabilities that all of them give together."""
     found, probs = [], base

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from experiments.research.components import ClassModel, Component, HybridModel, Setup, SoftClasses, Trained, WordModel
-from experiments.research.corpus import Classes, Context, Feature
+from experiments.research.components import ClassModel, HybridModel, Predictor, Setup, SoftClasses, Trained, WordModel
+from experiments.research.corpus import Context, ExchangeClasses, Feature
 
-COARSE, MIDDLE, FINE = Classes(100, 1), Classes(300, 2), Classes(800, 3)
+COARSE, MIDDLE, FINE = ExchangeClasses(100, 1), ExchangeClasses(300, 2), ExchangeClasses(800, 3)
 SIZES = (COARSE, MIDDLE, FINE)
 W1, W2 = Feature(1), Feature(2)
 
 
-def classes(clusterings: Iterable[Classes] = SIZES, order: int = 5, discount: str = "Good-Turing") -> list[Component]:
+def classes(
+    clusterings: Iterable[ExchangeClasses] = SIZES, order: int = 5, discount: str = "Good-Turing"
+) -> list[Predictor]:
     """Class models of one order."""
     return [ClassModel(found, order, discount) for found in clusterings]
 
 
-def beside(*components: Component) -> Setup:
+def beside(*components: Predictor) -> Setup:
     """These components beside word trigrams."""
     return Setup(components=components)
 
@@ -27,7 +29,7 @@ BASE = beside(*classes())
 WORDS = Setup()
 
 
-def with_more(*components: Component) -> Setup:
+def with_more(*components: Predictor) -> Setup:
     """The usual model with more components."""
     return beside(*BASE.components, *components)
 
@@ -42,11 +44,11 @@ class Hypothesis:
     before: Setup = BASE
 
 
-def _c(place: int, found: Classes) -> Feature:
+def _c(place: int, found: ExchangeClasses) -> Feature:
     return Feature(place, found)
 
 
-def _contexts(found: Classes, order: int) -> tuple[Context, ...]:
+def _contexts(found: ExchangeClasses, order: int) -> tuple[Context, ...]:
     return tuple(tuple(_c(k, found) for k in range(1, n)) for n in range(order, 0, -1))
 
 
@@ -61,13 +63,13 @@ TAPER = (_c(1, FINE), _c(2, MIDDLE), _c(3, COARSE), _c(4, COARSE), _c(5, COARSE)
 TAPERED: tuple[Context, ...] = tuple(TAPER[:n] for n in range(5, -1, -1))
 
 
-def one_sided(found: Classes, order: int = 5, discount: str = "Good-Turing") -> ClassModel:
+def one_sided(found: ExchangeClasses, order: int = 5, discount: str = "Good-Turing") -> ClassModel:
     """Classes of predicted words by what they follow, classes of contexts by what follows them."""
     contexts = _contexts(found._replace(role="context"), order)
     return ClassModel(found._replace(role="predicted"), order, discount, contexts)
 
 
-def skipping(found: Classes, order: int = 5, discount: str = "Good-Turing") -> ClassModel:
+def skipping(found: ExchangeClasses, order: int = 5, discount: str = "Good-Turing") -> ClassModel:
     """Classes by the words two places before and after."""
     return ClassModel(found._replace(role="skip"), order, discount)
 
@@ -77,9 +79,9 @@ def _sharing(*contexts: Context) -> Setup:
 
 
 LADDER = ("2:0.75:160", "2:0.5:40", "2:0.25:10", "3:0.5:0.001")
-MANY = (Classes(50, 6), COARSE, Classes(200, 5), MIDDLE, FINE, Classes(1600, 4))
-AGAIN = (Classes(100, 11), Classes(300, 12), Classes(800, 13))
-ONCE_MORE = (Classes(100, 21), Classes(300, 22), Classes(800, 23))
+MANY = (ExchangeClasses(50, 6), COARSE, ExchangeClasses(200, 5), MIDDLE, FINE, ExchangeClasses(1600, 4))
+AGAIN = (ExchangeClasses(100, 11), ExchangeClasses(300, 12), ExchangeClasses(800, 13))
+ONCE_MORE = (ExchangeClasses(100, 21), ExchangeClasses(300, 22), ExchangeClasses(800, 23))
 LONG = tuple(found._replace(sweeps=40) for found in SIZES)
 TWO_KINDS = tuple(make(found) for make in (ClassModel, one_sided) for found in SIZES)
 #: Clusterings that err otherwise than the usual three.
@@ -101,10 +103,10 @@ HYPOTHESES = (
         {
             "one, 300": beside(*classes([MIDDLE])),
             "one, 800": beside(*classes([FINE])),
-            "two, 200/800": beside(*classes([Classes(200, 5), FINE])),
+            "two, 200/800": beside(*classes([ExchangeClasses(200, 5), FINE])),
             "three, 40 sweeps instead of 12": beside(*classes(LONG)),
-            "three, 300/800/1600": beside(*classes([MIDDLE, FINE, Classes(1600, 4)])),
-            "four, 100/300/800/1600": beside(*classes([*SIZES, Classes(1600, 4)])),
+            "three, 300/800/1600": beside(*classes([MIDDLE, FINE, ExchangeClasses(1600, 4)])),
+            "four, 100/300/800/1600": beside(*classes([*SIZES, ExchangeClasses(1600, 4)])),
             "six, twice 100/300/800": beside(*classes([*SIZES, *AGAIN])),
             "six, 50 to 1600": beside(*classes(MANY)),
             "nine, three times 100/300/800": beside(*classes([*SIZES, *AGAIN, *ONCE_MORE])),

@@ -18,7 +18,7 @@ from experiments.research import _kernels as kernels
 from experiments.research.components import Setup, WordModel, probabilities, times_seen
 from experiments.research.corpus import TEXTS, Corpus
 from experiments.research.counting import Floats
-from plre._jit import cpu_count, parallel
+from plre.threads import cpu_count, parallel
 
 _BUCKETS = 16
 #: Events are shared out in so many pieces, whatever the number of threads.
@@ -31,7 +31,7 @@ _EVERY = 8
 
 
 @dataclass
-class Weights:
+class MixtureWeights:
     """The tables that EM fills."""
 
     leak: Floats
@@ -40,7 +40,7 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class Events:
+class MixtureEvents:
     """A text as the mixture sees it: a row for each event."""
 
     kept: Floats
@@ -81,7 +81,7 @@ def measure(corpus: Corpus, setup: Setup) -> dict[str, float]:
     return {text: perplexity(corpus, setup, weights, text) for text in TEXTS}
 
 
-def perplexity(corpus: Corpus, setup: Setup, weights: Weights, text: str) -> float:
+def perplexity(corpus: Corpus, setup: Setup, weights: MixtureWeights, text: str) -> float:
     """exp of minus the mean ln P."""
     seen = events(corpus, setup, text)
     return float(np.exp(-_expect(seen, seen.gates(setup.gate, weights.leak), _base(corpus, setup), weights)[0]))
@@ -91,7 +91,7 @@ def _base(corpus: Corpus, setup: Setup) -> float:
     return setup.word.base(corpus) if setup.word else 0.0
 
 
-def events(corpus: Corpus, setup: Setup, text: str) -> Events:
+def events(corpus: Corpus, setup: Setup, text: str) -> MixtureEvents:
     """All that the mixture needs of a text. Without a word model, contexts are still those of word trigrams."""
     levels = [level[text] for level in (setup.word or WordModel()).evidence(corpus)]
     total = np.stack([level.total for level in levels], axis=1)
@@ -103,7 +103,7 @@ def events(corpus: Corpus, setup: Setup, text: str) -> Events:
     if setup.word is None:  # the levels only say how much of the context was seen
         kept, rest = np.zeros_like(kept), np.zeros_like(rest)
     also = np.maximum(_by_size(times_seen(corpus, setup.also)[text]), 0) if setup.also else None
-    return Events(kept, rest, bucket, finest, also, others)
+    return MixtureEvents(kept, rest, bucket, finest, also, others)
 
 
 def _by_size(total: Floats) -> NDArray[np.int64]:
@@ -111,12 +111,12 @@ def _by_size(total: Floats) -> NDArray[np.int64]:
     return np.where(total > 0, np.log2(np.maximum(total, 1)).astype(np.int64), -1).clip(max=_BUCKETS - 1)
 
 
-def fit(seen: Events, setup: Setup, base: float) -> Weights:
+def fit(seen: MixtureEvents, setup: Setup, base: float) -> MixtureWeights:
     """EM from weights that are all alike."""
     levels, models = seen.kept.shape[1], seen.others.shape[1]
     usual = float(models > 0)
     gates = levels * _BUCKETS ** ({"nothing": 0, "both": 2}.get(setup.gate, 1) + bool(setup.also))
-    weights = Weights(
+    weights = MixtureWeights(
         np.full((levels, _BUCKETS), 0.3 * usual * setup.leak),
         np.full(gates, 0.1 * usual * setup.top if setup.word else 1.0),
         np.full((gates, models), 1 / max(models, 1)),
@@ -136,7 +136,7 @@ def fit(seen: Events, setup: Setup, base: float) -> Weights:
 Tables = tuple[Floats, Floats, Floats, Floats, Floats]
 
 
-def _expect(seen: Events, gate: NDArray[np.int64], base: float, weights: Weights) -> tuple[float, Tables]:
+def _expect(seen: MixtureEvents, gate: NDArray[np.int64], base: float, weights: MixtureWeights) -> tuple[float, Tables]:
     """The mean ln P, and how often each choice was made."""
     bounds = np.linspace(0, len(gate), _PIECES + 1).astype(int)
 
@@ -153,7 +153,9 @@ def _expect(seen: Events, gate: NDArray[np.int64], base: float, weights: Weights
     return sum(part[0] for part in found) / len(gate), tables  # type: ignore[return-value]
 
 
-def _maximise(weights: Weights, leaked: Floats, passed: Floats, chosen: Floats, asked: Floats, shares: Floats) -> None:
+def _maximise(
+    weights: MixtureWeights, leaked: Floats, passed: Floats, chosen: Floats, asked: Floats, shares: Floats
+) -> None:
     """Every weight becomes how often it was chosen where it could be; what was never asked stays as it is."""
     for table, times, of in ((weights.leak, leaked, leaked + passed), (weights.tau, chosen, asked)):
         np.divide(times, of, out=table, where=of > 0)

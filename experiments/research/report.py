@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.common import table
 from experiments.research.corpus import TEXTS
 from experiments.research.hypotheses import HYPOTHESES, Hypothesis
-from plre.comparison import numbers
+from plre.reporting import numbers
 
 #: By how much the test text must get better on every corpus to be worth its trouble.
 WORTH = 0.003
@@ -48,7 +48,7 @@ def verdict(gains: list[float]) -> str:
 
 
 def document(results: Results) -> str:
-    """Both tables."""
+    """The document with both tables."""
     rows, details = [], []
     for number, hypothesis in enumerate(HYPOTHESES, 1):
         details += [_detail(number, name, hypothesis, results) for name in ("before", *hypothesis.tried)]
@@ -74,7 +74,7 @@ def _detail(number: int, name: str, hypothesis: Hypothesis, results: Results) ->
     cells: list[Any] = [number, _cell(name)]
     for corpus, found in results.items():
         if not _has(results, corpus, hypothesis, name):
-            cells += [numbers.NOTHING] * 3
+            cells += [numbers.MISSING] * 3
             continue
         of = found[hypothesis.name]
         gain = 1 - of[name]["test"] / of["before"]["test"]

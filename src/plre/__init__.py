@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from plre.ensemble.recipe import Rung
     from plre.evaluation.report import Report, evaluate
     from plre.lowrank.blocks import Rank
-    from plre.model.lm import LanguageModel
-    from plre.pruning.prune import prune
-    from plre.model.lm import State
+    from plre.model.lm import LanguageModel, State
     from plre.progress import Progress
+    from plre.pruning.prune import prune
     from plre.text.vocabulary import Vocabulary
     from plre.training import train
     from plre.tuning.result import TuneResult

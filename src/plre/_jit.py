@@ -1,4 +1,4 @@
-"""How every kernel is compiled, and how kernels are run on several threads.
+"""How every kernel is compiled.
 
 Kernels are plain loops over flat arrays. They release the GIL, so Python threads run them side by side; their
 machine code is cached on disk, so compiling happens once per machine.
@@ -8,27 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-from collections import deque
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
 from numba import njit
 from numba.core import event
 from numba.core.caching import FunctionCache
 from numba.core.ccallback import CFunc
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.sigutils import normalize_signature
-from numpy.typing import NDArray
 
 Kernel = Callable[..., Any]
-T = TypeVar("T")
-R = TypeVar("R")
 
 #: Lets sums be reordered, which is what makes them vectorise; infinities and NaN keep their meaning.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -139,70 +131,6 @@ def c_kernel(signature: str, fast: bool = False) -> Callable[[Kernel], CKernel]:
     """
     options = {"nopython": True, "error_model": "numpy", **({"fastmath": _FAST} if fast else {})}
     return lambda function: CKernel(function, signature, options)
-
-
-def cpu_count() -> int:
-    """The cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def parallel(function: Callable[[T], R], tasks: Iterable[T], threads: int) -> list[R]:
-    """Run ``function`` on every task; results in the order of the tasks, whatever the number of threads."""
-    items = list(tasks)
-    if threads <= 1 or len(items) <= 1:
-        return [function(item) for item in items]
-    with ThreadPoolExecutor(min(threads, len(items))) as pool:
-        return list(pool.map(function, items))
-
-
-class Team:
-    """Threads that stay together for many short tasks; whoever is free takes the next."""
-
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
-        self._helpers = ThreadPoolExecutor(threads - 1) if threads > 1 else None
-
-    def __enter__(self) -> Team:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._helpers:
-            self._helpers.shutdown()
-
-    def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> list[R]:
-        """The results in the order of the tasks. The calling thread works too: for a single task it wakes no one."""
-        waiting = deque(enumerate(tasks))
-        results: dict[int, R] = {}
-
-        def work() -> None:
-            while True:
-                try:
-                    number, task = waiting.popleft()
-                except IndexError:
-                    return
-                results[number] = function(task)
-
-        helpers = (
-            [self._helpers.submit(work) for _ in range(min(self.threads, len(waiting)) - 1)] if self._helpers else []
-        )
-        work()
-        for helper in helpers:
-            if not helper.cancel():  # one that has not woken up has nothing left to do
-                helper.result()
-        return [results[number] for number in range(len(results))]
-
-
-def even_ranges(starts: NDArray[Any], first: int, last: int, pieces: int) -> list[tuple[int, int]]:
-    """Ranges that cover ``first`` to ``last`` with about equally many entries each; ``starts`` says where those start.
-
-    The pieces do not depend on the number of threads, so neither does anything that is summed up piece by piece.
-    """
-    wanted = np.linspace(starts[first], starts[last], pieces + 1)
-    bounds = first + np.searchsorted(starts[first:last], wanted)
-    bounds[0], bounds[-1] = first, last
-    return list(pairwise(np.unique(bounds).tolist()))
 
 
 class _OnCompile(event.Listener):

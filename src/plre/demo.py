@@ -87,10 +87,10 @@ def documentation(path: Path) -> Iterator[str]:
             yield value
 
 
-def sentences(text: str) -> Iterator[str]:
+def plain_sentences(text: str) -> Iterator[str]:
     """Plain lower-case sentences of a docstring, examples left out.
 
-    >>> list(sentences("Return the sum.  See also `numpy.add`.\\n\\n    >>> add(1)\\n"))
+    >>> list(plain_sentences("Return the sum.  See also `numpy.add`.\\n\\n    >>> add(1)\\n"))
     ['return the sum .', 'see also numpy . add .']
     """
     for sentence in _SENTENCE_END.split(_DOCTEST.sub("", text)):
@@ -108,7 +108,7 @@ def collect(progress: Progress) -> Splits:
         for module, path in files:
             part = splits.of(module)
             for text in documentation(path):
-                for sentence in sentences(text):
+                for sentence in plain_sentences(text):
                     splits.words_read += sentence.count(" ") + 1
                     if sentence not in seen:
                         seen.add(sentence)

@@ -1,4 +1,4 @@
-"""What long work tells the person who waits: one line or bar for each stage.
+"""Progress of long work for the person who waits: one line or bar for each stage.
 
 The library only knows :class:`Progress`; what is drawn is decided by the command line.
 """
@@ -34,4 +34,4 @@ class Progress:
         yield lambda amount: None
 
     def note(self, message: str) -> None:
-        """Say one thing that is worth knowing."""
+        """Say one thing that is worth knowing; overridden where there is a screen."""

@@ -164,7 +164,7 @@ class Runs:
         self._file: _File | None = None
 
     def append(self, array: NDArray[Any]) -> None:
-        """One more array."""
+        """Add an array."""
         if self.scratch.hold(array):
             self._runs.append(array)
             return

@@ -1,4 +1,4 @@
-"""From text to a model in one call."""
+"""Training in one call: from text to a model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from plre._jit import cpu_count
 from plre._version import __version__
 from plre.counts.local import count_ngrams
 from plre.counts.lookup import sample_text
@@ -22,15 +21,16 @@ from plre.ensemble.recipe import Recipe, Rung, make_recipe, parse_rungs
 from plre.ensemble.workshop import Workshop
 from plre.errors import UsageError
 from plre.model.lm import LanguageModel
-from plre.pruning.prune import check_threshold
-from plre.pruning.prune import prune as prune_model
 from plre.model.scoring import score_ids, tally_scored
 from plre.progress import Progress
+from plre.pruning.prune import check_threshold
+from plre.pruning.prune import prune as prune_model
 from plre.scratch import scratch_within
 from plre.smoothing.discounts import DiscountKind
 from plre.text.encode import EncodedText, TextOptions, encode_text, read_vocabulary
 from plre.text.holdout import hold_out
 from plre.text.sources import Errors, Source, sized
+from plre.threads import cpu_count
 
 #: Words of the training text on which the cost of quantising is measured, if there is no dev text.
 _SAMPLE = 1_000_000
@@ -163,7 +163,9 @@ def train(
     lm: LanguageModel = build()
     if quantise and quantise < 32 and sample is not None:
         coarse = build(bits=quantise)
-        before, after = (tally_scored(each, score_ids(each, np.asarray(sample[:]))).perplexity() for each in (lm, coarse))
+        before, after = (
+            tally_scored(each, score_ids(each, np.asarray(sample[:]))).perplexity() for each in (lm, coarse)
+        )
         where = "the dev text" if held_out else f"{len(sample):,} words of the training text"
         progress.note(
             f"{quantise} bits a number: {coarse.nbytes / lm.nbytes:.0%} of the size, "
@@ -207,7 +209,7 @@ def _ensemble(
     progress: Progress = how["progress"]
     if dev is not None:
         fitted = workshop.fit(recipe, np.asarray(dev.ids[:]))
-    elif (parts := hold_out(text, how["scratch"])) is not None:
+    elif (parts := hold_out(text, how["scratch"], progress)) is not None:
         kept, held = parts
         fitted = Workshop(kept, counter=counter, **how).fit(recipe, held)
         progress.note(f"weights fitted to {len(held):,} words held out; training on the whole text")

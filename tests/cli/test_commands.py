@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import plre
+from plre.cli.console import COMPILING
 from plre.cli.main import run
 
 
@@ -223,6 +224,86 @@ def test_errors_are_one_line_and_an_exit_code(
     assert not (files / "x.plre").exists()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["train", "no-such-text", "-o", "/proc/m.plre"],
+        ["tune", "no-such-text", "--dev", "no-such-text", "-o", "/proc/m.plre"],
+        ["mix", "no-such-model", "no-such-model", "--weights", "1,1", "-o", "/proc/m.plre"],
+        ["prune", "no-such-model", "--size", "1M", "-o", "/proc/m.plre"],
+        ["cluster", "no-such-text", "-o", "/proc/classes.tsv"],
+        ["demo", "-o", "/proc/m.plre"],
+    ],
+)
+def test_an_output_that_cannot_be_written_is_noticed_first(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before any text or model is read: there are none here."""
+    assert run(command) == 2
+    assert f"{command[-1]}: no file can be made in /proc" in capsys.readouterr().err
+
+
+def test_a_comparison_needs_a_folder_that_it_can_write_to(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(folder: object, name: str | None = None) -> None:
+        raise plre.UsageError(f"{folder}: no file can be made in it")
+
+    monkeypatch.setattr("plre.comparison.store.check_writable_folder", refuse)
+    texts = [word for name in ("train", "dev", "test") for word in (f"--{name}", str(files / "test.txt"))]
+    assert run(["compare", *texts, "-o", str(tmp_path / "out")]) == 2
+    assert "no file can be made" in capsys.readouterr().err
+    assert not list((tmp_path / "out" / "models").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (PermissionError(13, "Permission denied", "dev.txt"), "error: dev.txt: Permission denied"),
+        (OSError(24, "Too many open files", b"dev.txt"), "error: dev.txt: Too many open files"),
+        (OSError(28, "No space left on device"), "error: the output could not be written (No space left on device)"),
+        (OSError(5, "Input/output error"), "error: the system refused to read or write (Input/output error)"),
+        (OSError("odd"), "error: the system refused to read or write (odd)"),
+        (OSError(12, "Cannot allocate memory"), "error: not enough memory for this"),
+        (MemoryError(), "error: not enough memory for this"),
+    ],
+)
+def test_errors_of_the_system_say_what_they_are_about(
+    error: Exception, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(path: str) -> None:
+        raise error
+
+    monkeypatch.setattr("plre.model.lm.LanguageModel.load", fail)
+    assert run(["info", "m.plre"]) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith(message)
+    assert shown.count("\n") == 1
+
+
+def test_python_dash_m(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-m", "plre", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"plre, version {plre.__version__}\n"
+    done = subprocess.run([sys.executable, "-m", "plre", "train"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Usage: plre train" in done.stderr
+
+
+def test_a_closed_standard_output_is_no_error() -> None:
+    command = f"{sys.executable} -m plre --version >&-"
+    assert subprocess.run(["bash", "-c", command], capture_output=True, check=False).returncode == 0
+
+
+def test_help_says_what_is_so(capsys: pytest.CaptureFixture[str]) -> None:
+    for command, words in (
+        ("neighbours", "how much alike they are, from 0 to 1"),
+        ("prune", "chains of contexts"),
+        ("train", "How much smaller"),
+    ):
+        assert run([command, "--help"]) == 0
+        assert words in " ".join(capsys.readouterr().out.split())
+
+
 def test_warnings_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "t").write_text("a b c\n")
     script = "from plre.cli.main import main; main()"
@@ -301,8 +382,8 @@ def test_compiling_is_announced(tmp_path: Path, files: Path) -> None:
     shown = [
         subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stderr for _ in range(2)
     ]
-    assert "compiling kernels" in shown[0]
-    assert "compiling kernels" not in shown[1]
+    assert COMPILING in shown[0]
+    assert COMPILING not in shown[1]
 
 
 MAIN = [sys.executable, "-c", "from plre.cli.main import main; main()"]

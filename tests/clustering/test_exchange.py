@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from plre._jit import Team
 from plre.clustering import _kernels as kernels
 from plre.clustering.exchange import PRICE, Neighbours, Partition, exchange
 from plre.counts.local import count_ngrams
 from plre.counts.ngrams import Counts
 from plre.errors import UsageError
 from plre.text.encode import TextOptions, encode_text
+from plre.threads import Team
 
 sentences = st.lists(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=8), min_size=1, max_size=12)
 
@@ -96,7 +96,7 @@ def test_counts_and_gains_follow_each_move(text: list[list[str]], markers: bool,
         np.testing.assert_array_equal(partition.values, fresh.values)
 
 
-def test_a_sweep_without_patience_never_loses(text: list[str]) -> None:
+def test_a_sweep_without_a_threshold_never_loses(text: list[str]) -> None:
     counts = counted(text)
     words = np.flatnonzero(counts[1].raw > 0).astype(np.int32)
     words = words[words > 2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from plre.comparison.methods import _PAPER_NAMES
-from plre.comparison.plan import Job, Settings, Texts
+from plre.comparison.plan import ComparisonSettings, Job, Texts
 from plre.comparison.results import Comparison, Row
 from plre.comparison.statistics import Gain, Spread
 from plre.comparison.store import Result
@@ -51,7 +51,7 @@ def row(method: str, order: int) -> Row:
 
 
 def example(orders: tuple[int, ...] = (2, 3, 4)) -> Comparison:
-    settings = Settings(METHODS, orders, 2, None, (5, 10, 20, 50, 100), 0)
+    settings = ComparisonSettings(METHODS, orders, 2, None, (5, 10, 20, 50, 100), 0)
     texts = Texts(*(Text(f"{name}_1.txt", (f"/x/{name}_1.txt",), 10, name) for name in ("train", "dev", "test")))
     ranks = tuple(
         Row(Job("plre", 3, rank), result(225 - 3 * i + i * i * 0.5, 3)) for i, rank in enumerate(settings.ranks)

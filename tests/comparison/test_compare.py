@@ -14,14 +14,10 @@ import numpy as np
 import pytest
 
 import plre
-import plre.comparison.chart
-import plre.comparison.latex
-import plre.comparison.methods
-import plre.comparison.numbers
 from plre.cli.main import run
 from plre.comparison.methods import chosen_methods, components, default_methods, display_name, known_methods
 from plre.comparison.plan import Job, Texts, key, make_settings, waves
-from plre.comparison.run import JobError, Outcome, Processes, Watcher
+from plre.comparison.run import JobError, JobOutcome, JobWatcher, Processes
 from plre.comparison.texts import read_text, sentence_tokens
 from plre.comparison.work import Task, perform
 from plre.progress import Progress
@@ -59,11 +55,11 @@ def test_processes_of_their_own(texts: Names, tmp_path: Path) -> None:
     """The whole thing once, as users run it."""
     told: list[tuple[str, str]] = []
 
-    class Listener(Watcher):
+    class Listener(JobWatcher):
         def stage(self, job: Job, name: str) -> None:
             told.append((job.method, name))
 
-        def ended(self, job: Job, outcome: Outcome) -> None:
+        def ended(self, job: Job, outcome: JobOutcome) -> None:
             told.append((job.method, "ended"))
 
     comparison = plre.compare(
@@ -281,18 +277,6 @@ def test_an_interruption_stops_the_children_and_keeps_results(texts: Names, tmp_
     assert 1 <= len(finished) < 12
     time.sleep(0.2)
     assert len(list((out / "results").glob("*.json"))) == len(finished)
-
-
-@pytest.mark.parametrize(
-    "module",
-    [plre.comparison.chart, plre.comparison.latex, plre.comparison.methods, plre.comparison.numbers],
-)
-def test_examples_in_docstrings(module: object) -> None:
-    import doctest
-
-    result = doctest.testmod(module)  # type: ignore[arg-type]
-    assert result.attempted > 0
-    assert result.failed == 0
 
 
 def test_text_is_read_as_train_reads_it(tmp_path: Path) -> None:

@@ -8,13 +8,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from plre.comparison import numbers
-from plre.comparison.latex import latex_escape, render_latex
-from plre.comparison.markdown import render_markdown
-from plre.comparison.outputs import write_outputs
+from plre.comparison.outputs import render_latex, render_markdown, render_page, write_outputs
 from plre.comparison.results import Comparison
 from plre.comparison.tables import main_tables, texts_table
-from plre.comparison.webpage import render_page
+from plre.reporting import numbers
+from plre.reporting.latex import latex_escape
 from tests.comparison.example import METHODS, example
 
 VOID = {"meta", "line", "polyline", "path"}
@@ -61,7 +59,7 @@ def comparison() -> Comparison:
 def grids(comparison: Comparison) -> list[list[list[str]]]:
     """Every table as plain text: what all outputs have to show."""
     tables = [texts_table(comparison), *main_tables(comparison)]
-    return [[table.headings, *([cell.text for cell in row] for row in table.rows)] for table in tables]
+    return [table.lines() for table in tables]
 
 
 def test_the_page_is_whole_and_needs_nothing(comparison: Comparison) -> None:
@@ -144,7 +142,7 @@ def test_failures_and_warnings_are_said_in_words(comparison: Comparison) -> None
 
 
 def test_a_narrow_terminal_gets_fewer_columns(comparison: Comparison) -> None:
-    from plre.cli.watch import fitting
+    from plre.cli.tables import fitting
 
     table = main_tables(comparison)[1]
     assert fitting(table, 120) == len(table.headings)

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from plre.comparison.statistics import FLIPS, gains, perplexity, resample, sign_flip_test, spreads
+from plre.comparison.statistics import FLIPS, gains, perplexities, resample, sign_flip_test, spreads
 
 TOKENS = np.array([3, 5, 2, 8, 4, 6])
 
@@ -17,7 +17,7 @@ def scores(methods: int, seed: int = 3) -> np.ndarray:
 
 def test_perplexity_by_hand() -> None:
     """Two sentences of log10 probability -2 and -4 with 3 tokens together: 10^(6/3)."""
-    assert perplexity(np.array([-6.0]), np.array([3.0])) == pytest.approx([100.0])
+    assert perplexities(np.array([-6.0]), np.array([3.0])) == pytest.approx([100.0])
 
 
 def test_drawn_test_sets_one_by_one() -> None:

@@ -39,6 +39,12 @@ def test_every_number_by_hand(lm: plre.LanguageModel) -> None:
     assert report.perplexity == pytest.approx(lm.perplexity(LINES))
 
 
+def test_repr_is_a_line(lm: plre.LanguageModel) -> None:
+    report = plre.evaluate(lm, LINES, name="dev.txt")
+    expected = f"<plre.Report on dev.txt: perplexity {report.perplexity:.2f}, 11 tokens, 28.57% of words unknown>"
+    assert repr(report) == expected
+
+
 def test_json_has_what_was_agreed(lm: plre.LanguageModel) -> None:
     data = json.loads(render([plre.evaluate(lm, LINES)], "json"))
     for key in (

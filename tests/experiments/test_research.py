@@ -12,13 +12,13 @@ import plre
 from experiments.research import _kernels as kernels
 from experiments.research import components, corpus, mixture
 from experiments.research.components import ClassModel, HybridModel, Setup, SoftClasses, Trained, WordModel
-from experiments.research.corpus import Classes, Corpus, Feature
+from experiments.research.corpus import Corpus, ExchangeClasses, Feature
 from experiments.research.counting import Numbering
 from experiments.research.hypotheses import HYPOTHESES, one_sided
 from plre.text.vocabulary import BOS
 
 WORDS = [f"w{i}" for i in range(12)]
-SMALL = Classes(4, 1)
+SMALL = ExchangeClasses(4, 1)
 #: Contexts that end in these two words are asked for every word; the third word is seldom seen after them.
 ASKED = WORDS[3], WORDS[5]
 
@@ -67,7 +67,7 @@ def third_words(small: Corpus, setup: Setup) -> np.ndarray:
     third = (small.back("test", 3) == BOS) & (small.back("test", 2) != BOS)
     found = []
     for i in np.flatnonzero(third):
-        one = mixture.Events(
+        one = mixture.MixtureEvents(
             seen.kept[i : i + 1], seen.rest[i : i + 1], seen.bucket[i : i + 1], seen.finest[i : i + 1], None,
             seen.others[i : i + 1],
         )  # fmt: skip

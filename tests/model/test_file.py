@@ -188,7 +188,9 @@ def test_tensors_of_wrong_sizes_are_refused(path: Path, tmp_path: Path) -> None:
         about(more="something"),
         about_component(method="mkn"),
         about_component(weight=1 - 1e-7),
-        lambda h: h.update({"__metadata__": {"plre": h["__metadata__"]["plre"].replace('"version":"', '"version":"9')}}),
+        lambda h: h.update(
+            {"__metadata__": {"plre": h["__metadata__"]["plre"].replace('"version":"', '"version":"9')}}
+        ),
     ],
 )
 def test_metadata_is_under_the_checksum(path: Path, tmp_path: Path, change: Any) -> None:

@@ -37,7 +37,9 @@ CONTEXTS = [[], ["w1"], ["<s>"], ["<s>", "w2"], ["w1", "w2", "w3"], ["w70", "w71
 
 
 @pytest.mark.parametrize("context", CONTEXTS, ids=" ".join)
-def test_a_mixture_is_the_weighted_sum(mixed: plre.LanguageModel, models: list[plre.LanguageModel], context: list[str]) -> None:
+def test_a_mixture_is_the_weighted_sum(
+    mixed: plre.LanguageModel, models: list[plre.LanguageModel], context: list[str]
+) -> None:
     expected = sum(w * lm.distribution(context) for w, lm in zip([0.5, 0.2, 0.3], models, strict=True))
     np.testing.assert_allclose(mixed.distribution(context), expected, rtol=1e-12)
     assert mixed.prob("w5", context) == pytest.approx(expected[mixed.vocab["w5"]])

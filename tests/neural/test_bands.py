@@ -14,13 +14,13 @@ import plre.neural.bands
 import plre.neural.network
 from plre.neural.bands import Bands
 from plre.neural.network import Network
-from plre.neural.settings import Settings
+from plre.neural.settings import NeuralSettings
 
 COUNTS = np.array([50, 40, 30, 20, 10, 9, 8, 7, 6, 5, 0])
 
 
 def network(head: int, **options: object) -> Network:
-    return Network(COUNTS, Settings(context=3, dimensions=4, head=head, **options))  # type: ignore[arg-type]
+    return Network(COUNTS, NeuralSettings(context=3, dimensions=4, head=head, **options))  # type: ignore[arg-type]
 
 
 def by_hand(net: Network, context: list[int]) -> list[float]:

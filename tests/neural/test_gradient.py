@@ -11,13 +11,13 @@ pytest.importorskip("safetensors", reason="safetensors is not installed: pip ins
 from plre.neural.fitting import Course
 from plre.neural.gradient import Gradient
 from plre.neural.network import Network, windows
-from plre.neural.settings import Settings
+from plre.neural.settings import NeuralSettings
 
 
 def text_and_network(shared: bool, head: int) -> tuple[torch.Tensor, Network]:
     random = np.random.default_rng(0)
     counts = np.sort(random.integers(1, 50, 40))[::-1].copy()
-    net = Network(counts, Settings(context=3, dimensions=6, shared=shared, head=head))
+    net = Network(counts, NeuralSettings(context=3, dimensions=6, shared=shared, head=head))
     for weights in net.weights.values():
         weights += 0.3 * torch.randn(weights.shape, generator=torch.Generator().manual_seed(5))
     net.seen[net.bands.nothing] = 0

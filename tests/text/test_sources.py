@@ -109,6 +109,36 @@ def test_nul_byte_names_file_and_line(tmp_path: Path) -> None:
     assert content(path, errors="replace") == b"a\nb\nc d\n"
 
 
+@pytest.mark.parametrize(
+    ("data", "line", "what"),
+    [
+        (b"a\ncaf\xe9\nb\nc\0d\n", 2, "not valid UTF-8"),
+        (b"a\nc\0d\nb\ncaf\xe9\n", 2, "a NUL byte"),
+        (b"a\nb\ncaf\xe9\0\n", 3, "a NUL byte"),
+        ("a\nb\n".encode("utf-16"), 1, "a NUL byte"),
+    ],
+)
+def test_the_first_of_several_bad_bytes_is_named(tmp_path: Path, data: bytes, line: int, what: str) -> None:
+    path = tmp_path / "bad.txt"
+    path.write_bytes(data)
+    with pytest.raises(TextError, match=rf"bad\.txt:{line}: {what}"):
+        content(path)
+
+
+@pytest.mark.parametrize("size", [5, 16, 1 << 22])
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_line_of_an_error_after_bytes_that_were_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, stream: bool
+) -> None:
+    """What replaces a bad byte is longer; lines are counted all the same."""
+    monkeypatch.setattr(sources, "BLOCK_BYTES", size)
+    path = tmp_path / "bad.txt"
+    path.write_bytes(b"\xef\xbb\xbfa \xff\xfe\xfd\nb\xe2\x82\n\0\n\xf0\x9f c\nd \xe9 </s> e\nf\n")
+    options = TextOptions(errors="replace", markers=not stream)
+    with pytest.raises(TextError, match=r"bad\.txt:5: the text holds </s>"):
+        encode_text(path, min_count=1, options=options)
+
+
 def test_a_token_of_a_megabyte_is_a_word(tmp_path: Path) -> None:
     path = tmp_path / "long.txt"
     path.write_bytes(b"x" * 1_000_000 + b" y\n" + b"x" * 1_000_000)

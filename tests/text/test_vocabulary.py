@@ -80,6 +80,13 @@ def test_lookup() -> None:
         vocab.word(5)
 
 
+def test_repr_is_short() -> None:
+    assert repr(Vocabulary.from_words([])) == "<plre.Vocabulary of 3 words: <unk>, <s>, </s>>"
+    many = Vocabulary.from_words(["x" * 1000, *map(str, range(2000))])
+    expected = f"<plre.Vocabulary of 2,004 words: <unk>, <s>, </s>, {'x' * 20}..., 0, 1, 2, 3, ...>"
+    assert repr(many) == expected
+
+
 @pytest.mark.parametrize("builders", [1, 2, 5])
 def test_sharing_out_changes_nothing(text: list[str], builders: int) -> None:
     everyone = [VocabularyBuilder() for _ in range(builders)]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from plre.errors import UsageError
-from plre.tuning.expectation import gain_of, seconds_for
+from plre.tuning.cost_model import gain_of, seconds_for
 from plre.tuning.journal import Journal, Trial, best_of
 from plre.tuning.settings import Settings
 from plre.tuning.space import Proposal
@@ -88,3 +88,12 @@ def test_what_gained_promises_to_gain_again() -> None:
     assert gain_of(starts, bad) < gain_of(other, bad) < nothing
     dropped = [trial(1, 100.0, "preset"), trial(2, None)]
     assert gain_of(starts, dropped) == gain_of(starts, bad)
+
+
+def test_a_journal_that_says_rehearsed_is_still_read() -> None:
+    """The early look at a trial used to have that name."""
+    written = trial(1, 10.0).describe()
+    written["rehearsed"] = written.pop("early")
+    assert Trial.read(written) == trial(1, 10.0)
+    without = trial(1, 10.0).describe() | {"early": None}
+    assert Trial.read(without).early is None

@@ -3,11 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 from xml.etree import ElementTree
 
-from plre.comparison.chart import draw
+from plre.reporting.chart import draw
 from plre.tuning.journal import Trial
-from plre.tuning.pictures import pictures
+from plre.tuning.pictures import trial_charts
 from plre.tuning.settings import Settings
-from plre.tuning.space import Limits, Proposal, neighbours
+from plre.tuning.space import Limits, Proposal, neighbourhood
 
 START = replace(Settings.of_preset("best", 3, 30000), rungs=("2:0.5:20", "*:0.5:cbrt/2"))
 
@@ -18,14 +18,14 @@ def trial(number: int, perplexity: float | None, settings: Settings = START) -> 
 
 
 def changed(kind: str) -> Settings:
-    found: Proposal = next(each for each in neighbours(START, Limits(3, 30000)) if each.kind == kind)
+    found: Proposal = next(each for each in neighbourhood(START, Limits(3, 30000)) if each.kind == kind)
     return found.settings
 
 
 def test_a_picture_for_everything_that_was_changed() -> None:
     kinds = ("bigram ranks", "bigram powers", "slice powers", "one more clustering")
     trials = [trial(1, 99.0), *(trial(k, 100.0 - k, changed(kind)) for k, kind in enumerate(kinds, 2))]
-    charts = pictures([*trials, trial(9, None), trial(10, 300.0)])
+    charts = trial_charts([*trials, trial(9, None), trial(10, 300.0)])
     assert [chart.title.removeprefix("Perplexity against ") for chart in charts] == [
         "time",
         "the size of the model",
@@ -47,6 +47,6 @@ def test_a_picture_for_everything_that_was_changed() -> None:
 
 
 def test_no_picture_of_nothing() -> None:
-    assert pictures([]) == []
-    assert pictures([trial(1, None)]) == []
-    assert pictures([trial(1, 10.0)]) == []
+    assert trial_charts([]) == []
+    assert trial_charts([trial(1, None)]) == []
+    assert trial_charts([trial(1, 10.0)]) == []

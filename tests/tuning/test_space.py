@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plre.ensemble.recipe import make_recipe
-from plre.tuning.settings import Settings, rehearsal
-from plre.tuning.space import KINDS, Limits, neighbours
+from plre.tuning.settings import Settings, quick_version
+from plre.tuning.space import KINDS, Limits, neighbourhood
 
 WALKS = st.lists(st.integers(0, 1000), max_size=12)
 
@@ -18,7 +18,7 @@ def walk(choices: list[int], limits: Limits) -> Settings:
     """Settings that are some changes away from a preset."""
     settings = Settings.of_preset("best", limits.order, limits.words)
     for choice in choices:
-        found = neighbours(settings, limits)
+        found = neighbourhood(settings, limits)
         settings = found[choice % len(found)].settings
     return settings
 
@@ -32,7 +32,7 @@ def test_whatever_is_proposed_can_be_made_and_written(choices: list[int], order:
     assert recipe.tensors.sizes(words) == settings.classes
     assert 2 not in recipe.rungs or 2 in settings.ladders
     assert Settings.read(json.loads(json.dumps(settings.describe()))) == settings
-    proposals = neighbours(settings, limits)
+    proposals = neighbourhood(settings, limits)
     assert settings not in [proposal.settings for proposal in proposals]
     assert len({proposal.settings for proposal in proposals}) == len(proposals)
     assert {proposal.kind for proposal in proposals} <= {kind.name for kind in KINDS}
@@ -58,13 +58,13 @@ def test_presets_are_settings(preset: str, order: int) -> None:
 def test_every_kind_of_change_is_proposed() -> None:
     limits = Limits(3, 30000)
     settings = replace(Settings.of_preset("best", 3, 30000), rungs=("2:0.5:20", "*:0.5:cbrt/2"))
-    found = {proposal.kind for proposal in neighbours(settings, limits)}
+    found = {proposal.kind for proposal in neighbourhood(settings, limits)}
     assert found == {kind.name for kind in KINDS}
 
 
-def test_a_rehearsal_is_quicker_in_everything() -> None:
+def test_a_quick_version_is_quicker_in_everything() -> None:
     recipe = Settings.of_preset("best", 3, 30000).recipe(3, 0)
-    short = rehearsal(recipe)
+    short = quick_version(recipe)
     assert short.tensors.sweeps < recipe.tensors.sweeps
     assert short.tensors.order < recipe.tensors.order
     assert short.stopping(2).steps < recipe.stopping(2).steps

@@ -18,9 +18,9 @@ from plre.progress import Progress
 from plre.scratch import Scratch
 from plre.text.encode import encode_text
 from plre.tuning import search as searching
-from plre.tuning.expectation import seconds_for
+from plre.tuning.cost_model import seconds_for
 from plre.tuning.journal import Trial
-from plre.tuning.search import Search, Watcher
+from plre.tuning.search import Search, TrialWatcher
 from plre.tuning.settings import Settings
 from plre.tuning.space import Proposal
 from plre.tuning.tune import parse_budget
@@ -42,7 +42,7 @@ class Clock:
         return self.now
 
 
-class Spy(Watcher):
+class Spy(TrialWatcher):
     """Remembers; interrupts before a trial if asked."""
 
     def __init__(self, stop_before: int = 0) -> None:
@@ -198,17 +198,17 @@ def test_a_trial_that_takes_too_long_is_dropped(texts: tuple[list[str], list[str
     assert result.best.number == 1
 
 
-def test_what_is_worse_in_rehearsal_is_dropped(
+def test_what_is_worse_in_a_quick_version_is_dropped(
     texts: tuple[list[str], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "_WORTH_REHEARSING", 1e9)
+    monkeypatch.setattr(searching, "_QUICK_ENOUGH", 1e9)
     spy = Spy()
     result = tune(texts, trials=12, watcher=spy)
-    rehearsed = [trial for trial in result.trials if trial.rehearsed]
-    assert rehearsed
-    for trial in rehearsed:
-        assert trial.rehearsed is not None
-        worse = trial.rehearsed[0] > trial.rehearsed[1]
+    looked_at = [trial for trial in result.trials if trial.early]
+    assert looked_at
+    for trial in looked_at:
+        assert trial.early is not None
+        worse = trial.early[0] > trial.early[1]
         assert trial.outcome == ("dropped" if worse else "done")
         assert (trial.perplexity is None) == worse
         assert ("worse" in trial.reason) == worse
@@ -221,13 +221,15 @@ def test_one_clustering_is_changed_before_all_are(texts: tuple[list[str], list[s
     assert looked_at
     for trial in looked_at:
         lowest = min(each.perplexity or 1e9 for each in result.trials[: trial.number - 1])
-        assert trial.rehearsed is not None
-        assert trial.rehearsed[1] == lowest
+        assert trial.early is not None
+        assert trial.early[1] == lowest
         if trial.outcome == "dropped":
             assert sum(kind == "class n-grams" for kind, _, _ in trial.made) <= 1
 
 
-def test_a_taste_of_its_own_clusterings_is_the_recipe(texts: tuple[list[str], list[str]]) -> None:
+def test_a_recipe_with_its_own_clusterings_changed_to_themselves_is_the_recipe(
+    texts: tuple[list[str], list[str]],
+) -> None:
     encoded, dev = encode_text(texts[0]), encode_text(texts[1], vocab=encode_text(texts[0]).vocab)
     how: dict[str, Any] = {"threads": 1, "progress": Progress(), "scratch": Scratch()}
     workshop = Workshop(encoded, counter=count_ngrams, remember=True, **how)
@@ -264,9 +266,9 @@ def test_what_cannot_be_made_does_not_stop_the_search(
 
 def test_the_table_in_all_its_forms(texts: tuple[list[str], list[str]], tmp_path: Path) -> None:
     result = tune(texts, trials=6)
-    told = str(result)
-    assert len(told.splitlines()) == 7
-    assert f"{result.perplexity:.2f}" in told
+    shown = str(result)
+    assert len(shown.splitlines()) == 7
+    assert f"{result.perplexity:.2f}" in shown
     said = json.loads(result.as_json())
     assert len(said["trials"]) == 6
     assert said["settings"] == result.best.settings.describe()

@@ -52,7 +52,10 @@ def next_words(model: str, context: tuple[str, ...], k: int, special: bool, styl
 @click.option("-k", type=click.IntRange(1), default=10, show_default=True, help="How many.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "tsv"]), default="text", show_default=True)
 def neighbours(model: str, word: str, k: int, style: str) -> None:
-    """Print the words whose latent classes in the low rank bigram overlap most with those of WORD."""
+    """Print the words that are used most like WORD, and how much alike they are, from 0 to 1.
+
+    The latent classes of the low rank bigram decide, if MODEL has them; otherwise the words before and after.
+    """
     _print(_load(model).neighbours(word, k), style, 3)
 
 

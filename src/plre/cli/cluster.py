@@ -55,9 +55,9 @@ def cluster(
     from plre.clustering.exchange import SWEEPS
 
     output = None if output == "-" else output
-    check_output(output or "", [*texts, vocab], "the classes")
     if output and not os.path.isdir(os.path.dirname(os.path.realpath(output))):
         raise UsageError(f"{output}: there is no such directory; make it first")
+    check_output(output, [*texts, vocab], "the classes")
     if vocab and min_count is not None:
         raise UsageError("give --vocab or --min-count, not both")
     start = time.perf_counter()

@@ -10,7 +10,7 @@ from plre.cli.options import run_options, text_options
 
 
 def whole_numbers(context: click.Context, option: click.Parameter, value: str) -> list[int]:
-    """What an option such as 2,3,4 says."""
+    """Parse an option such as 2,3,4."""
     try:
         return [int(each) for each in value.split(",") if each.strip()]
     except ValueError:
@@ -77,7 +77,8 @@ def compare(
     plre compare --train train.txt --dev dev.txt --test test.txt -o comparison
     plre compare --train train.txt --dev dev.txt --test test.txt -o comparison --methods mkn,plre --orders 3,5
     """
-    from plre.cli.watch import make_watcher, print_table
+    from plre.cli.jobs import make_watcher
+    from plre.cli.tables import print_table
     from plre.comparison.compare import compare as run
     from plre.comparison.outputs import REPORT
     from plre.comparison.tables import order_table

@@ -1,4 +1,4 @@
-"""What the command line shows: results on standard output, everything else on standard error."""
+"""Messages and progress of the command line, on standard error; standard output is for results."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plre.progress import Advance, Progress
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
 
 #: Stages shorter than this are not worth a line where there is no bar; longer ones get a line now and then.
 _WORTH_A_LINE = 0.5
 _EVERY = 30.0
+#: It takes long on the first run, and on every run where there is no place to keep the machine code.
+COMPILING = "compiling kernels: this takes from seconds to two minutes, and only once where machine code can be kept"
 
 
 def say(message: str) -> None:
-    """One line on standard error."""
+    """Print one line on standard error."""
     print(message, file=sys.stderr, flush=True)
 
 
@@ -65,7 +70,7 @@ class PlainProgress(Progress):
             say(f"{name}: {seconds:.1f} s" + (f", {rate(done / seconds, unit)}" if unit else ""))
 
     def note(self, message: str) -> None:
-        """One line."""
+        """Print one line."""
         say(message)
 
 
@@ -97,7 +102,7 @@ class BarProgress(Progress):
             yield advance
 
     def note(self, message: str) -> None:
-        """One line."""
+        """Print one line."""
         say(message)
 
 
@@ -107,5 +112,19 @@ def make_progress(quiet: bool = False) -> Progress:
 
     if quiet:
         return Progress()
-    announce_compilation(lambda: say("compiling kernels: the first run on this machine takes up to a minute longer"))
+    announce_compilation(lambda: say(COMPILING))
     return BarProgress() if sys.stderr.isatty() else PlainProgress()
+
+
+def stage_bars() -> Bars:
+    """Bars that say what is done now, the field ``stage``; they leave nothing behind."""
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = (
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(bar_width=20),
+        rich.TimeElapsedColumn(),
+        rich.TextColumn("{task.fields[stage]}", markup=False),
+    )
+    return rich.Progress(*columns, console=Console(stderr=True), transient=True)

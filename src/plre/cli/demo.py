@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from plre.cli.options import run_options
+from plre.cli.options import check_output, run_options
 
 _CONTEXTS = ("return a new", "the number of", "raised when the", "if the file", "should not be")
 _WORDS = ("array", "returns", "string", "first")
@@ -32,6 +32,7 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
 
     if output:
         check_target(output)
+        check_output(output, [], "the model")
     progress = make_progress(quiet)
     console = Console(highlight=False)
     splits = collect(progress)
@@ -70,7 +71,7 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
     for context in _CONTEXTS:
         guesses = ", ".join(f"{word} {p:.2f}" for word, p in best.lm.next_words(context, 4))
         console.print(f"  {context} …  {guesses}")
-    console.print("\nWords used alike, by the classes they share:")
+    console.print("\nWords used alike:")
     for word in _WORDS:
         if word in best.lm:
             console.print(f"  {word}: " + ", ".join(near for near, _ in best.lm.neighbours(word, 6)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -22,12 +23,16 @@ from plre.errors import PlreError, UsageError
 
 DONE, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
 
+_NO_MEMORY = "not enough memory for this; use less text, a lower order, or a higher --min-count"
+#: Errors that only writing has.
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+
 
 class InOrder(click.Group):
     """Lists commands in the order in which a newcomer meets them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """As they were added."""
+        """The names of the commands in the order in which they were added."""
         return list(self.commands)
 
 
@@ -59,7 +64,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """The exit code of a command line."""
+    """Run a command line, and return its exit code."""
     from plre.cli.console import say, show_warnings_plainly
 
     show_warnings_plainly()
@@ -68,7 +73,8 @@ def run(arguments: list[str]) -> int:
     try:
         with cli.make_context("plre", arguments) as context:
             cli.invoke(context)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # as it is where standard output is closed
+            sys.stdout.flush()
         return DONE
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -89,8 +95,26 @@ def run(arguments: list[str]) -> int:
         say(f"error: {error}")
         return BAD_DATA
     except OSError as error:
-        say(f"error: the output could not be written ({error.strerror or error})")
+        say(f"error: {describe_error(error)}")
         return BAD_DATA
     except MemoryError:
-        say("error: not enough memory for this; use less text, a lower order, or a higher --min-count")
+        say(f"error: {_NO_MEMORY}")
         return BAD_DATA
+
+
+def describe_error(error: OSError) -> str:
+    """What went wrong with a file or with the system, in a line.
+
+    >>> describe_error(FileNotFoundError(2, "No such file or directory", "dev.txt"))
+    'dev.txt: No such file or directory'
+    >>> describe_error(OSError(28, "No space left on device"))
+    'the output could not be written (No space left on device)'
+    """
+    reason = error.strerror or str(error)
+    if error.errno == errno.ENOMEM:
+        return _NO_MEMORY
+    if error.filename is not None:
+        return f"{os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename}: {reason}"
+    if error.errno in _NO_ROOM:
+        return f"the output could not be written ({reason})"
+    return f"the system refused to read or write ({reason})"

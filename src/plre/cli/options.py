@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from plre.errors import UsageError
+from plre.files import check_writable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -18,7 +19,7 @@ model_argument = click.argument("model", type=click.Path(), metavar="MODEL")
 
 
 def text_options(function: F) -> F:
-    """How text is read."""
+    """Add the options about how text is read."""
     for option in (
         click.option(
             "--errors",
@@ -34,7 +35,7 @@ def text_options(function: F) -> F:
 
 
 def memory_options(function: F) -> F:
-    """What counting and training may take."""
+    """Add the options about memory and temporary files."""
     for option in (
         click.option(
             "--tmp", type=click.Path(), metavar="DIR", help="Where temporary files go.  [default: the system's]"
@@ -50,7 +51,7 @@ def memory_options(function: F) -> F:
 
 
 def run_options(function: F) -> F:
-    """How the command runs."""
+    """Add the options about threads and progress."""
     for option in (
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
         click.option("--threads", type=click.IntRange(1), help="Cores to use.  [default: all]"),
@@ -59,17 +60,21 @@ def run_options(function: F) -> F:
     return function
 
 
-def check_output(output: str, inputs: Iterable[str | None], what: str) -> None:
-    """Refuse to overwrite what is read (also where a pattern names it), and to read standard input twice."""
+def check_output(output: str | None, inputs: Iterable[str | None], what: str) -> None:
+    """Refuse, before any work is done, an output that is read too (also where a pattern names it) or that cannot be
+    written; and to read standard input twice. Without an output, results go to standard output.
+    """
     names = [name for name in inputs if name]
     if names.count("-") > 1:
         raise UsageError("standard input (-) can be read only once")
-    if not os.path.exists(output):
+    if output is None:
         return
-    for name in names:
-        for path in glob.glob(name) or [name]:
-            if os.path.exists(path) and os.path.samefile(output, path):
-                raise UsageError(f"{output}: is read too; choose another name for {what}")
+    if os.path.exists(output):
+        for name in names:
+            for path in glob.glob(name) or [name]:
+                if os.path.exists(path) and os.path.samefile(output, path):
+                    raise UsageError(f"{output}: is read too; choose another name for {what}")
+    check_writable(output)
 
 
 def as_paths(texts: tuple[str, ...]) -> list[Path]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from plre.cli.options import model_argument, run_options
+from plre.cli.options import check_output, model_argument, run_options
 
 
 @click.command(short_help="Make a model smaller by leaving out n-grams that hardly matter.")
 @model_argument
 @click.option("-o", "--output", type=click.Path(), required=True, help="Where the smaller model goes; may be MODEL.")
-@click.option("--size", metavar="SIZE", help="What the file may take, such as 50M.")
+@click.option("--size", metavar="SIZE", help="Bytes that the file may have, such as 50M.")
 @click.option(
     "--threshold",
     type=float,
@@ -24,6 +24,10 @@ def prune(model: str, output: str, size: str | None, threshold: float | None, th
     The result is a model like any other, and still sums to one. A threshold is nearly the relative change of perplexity
     that a single n-gram may cause: 1e-8 costs little, 1e-6 a lot.
 
+    N-grams of words and of classes go; words, the classes themselves, low rank layers of bigrams and chains of contexts
+    (--contexts) stay. If the size that is asked for is less than what stays, nothing is written, and an error says what
+    the least is.
+
     \b
     plre prune model.plre --size 50M -o small.plre
     plre prune model.plre --threshold 1e-8 -o small.plre
@@ -34,6 +38,7 @@ def prune(model: str, output: str, size: str | None, threshold: float | None, th
     from plre.pruning.prune import prune as run
 
     check_target(output)
+    check_output(output, [], "the smaller model")
     progress = make_progress(quiet)
     lm = LanguageModel.load(model)
     before = lm.info()

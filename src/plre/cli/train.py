@@ -76,7 +76,8 @@ from plre.errors import UsageError
 @click.option(
     "--quantise",
     type=click.Choice(["8", "16"]),
-    help="Bits of a probability in the model, instead of 32: a smaller file; the cost in perplexity is shown.",
+    help="Bits of a probability in the model, instead of 32: a smaller file. How much smaller, and what that costs in "
+    "perplexity, is shown.",
 )
 @click.option(
     "--prune",

@@ -1,4 +1,4 @@
-"""What ``plre tune`` shows while it searches: the trial that runs, the best so far, the time left."""
+"""Progress of ``plre tune``: the trial that runs, the best so far, the time left."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from plre.cli.console import PlainProgress, make_progress, say
-from plre.cli.watch import stage_bars
-from plre.comparison import numbers
+from plre.cli.console import PlainProgress, make_progress, say, stage_bars
 from plre.progress import Advance, Progress
+from plre.reporting import numbers
 from plre.tuning.journal import Trial
-from plre.tuning.search import Watcher
+from plre.tuning.search import TrialWatcher
 from plre.tuning.space import Proposal
 
 if TYPE_CHECKING:
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 
-def told(trial: Trial, best: Trial | None, left: float) -> str:
-    """How a trial ended, in a line."""
+def describe_trial(trial: Trial, best: Trial | None, left: float) -> str:
+    """A line on how a trial ended."""
     name = f"trial {trial.number}, {trial.change}"
     if trial.perplexity is None:
         return f"{name}: {trial.outcome}, {trial.reason} ({numbers.seconds(trial.seconds)})"
@@ -34,12 +33,12 @@ def _of(best: Trial | None) -> str:
     return numbers.perplexity(best.perplexity if best else None)
 
 
-class PlainTrials(Watcher):
+class PlainTrials(TrialWatcher):
     """A line for each trial, for logs and pipes."""
 
     def ended(self, trial: Trial, best: Trial | None, left: float) -> None:
         """Say how it went."""
-        say(told(trial, best, left))
+        say(describe_trial(trial, best, left))
 
 
 class QuietStages(PlainProgress):
@@ -51,7 +50,7 @@ class QuietStages(PlainProgress):
         yield lambda amount: None
 
 
-class BarTrials(Watcher):
+class BarTrials(TrialWatcher):
     """A bar of the budget with the best so far, and below it the trial that runs; finished ones stay as lines above."""
 
     def __init__(self, bars: Bars, seconds: float) -> None:
@@ -68,7 +67,7 @@ class BarTrials(Watcher):
 
     def ended(self, trial: Trial, best: Trial | None, left: float) -> None:
         """Let the line go up and the bar go on."""
-        self._bars.console.print(told(trial, best, left), markup=False, highlight=False)
+        self._bars.console.print(describe_trial(trial, best, left), markup=False, highlight=False)
         shown = f"best {_of(best)}, {numbers.seconds(max(left, 0))} left"
         self._bars.update(self._all, completed=min(self._seconds, self._seconds - left), stage=shown)
 
@@ -81,16 +80,16 @@ class BarStages(QuietStages):
         self._bars = bars
 
     def note(self, message: str) -> None:
-        """One line."""
+        """Print one line."""
         self._bars.console.print(message, markup=False, highlight=False)
 
 
 @contextlib.contextmanager
-def watching(quiet: bool, seconds: float) -> Iterator[tuple[Watcher, Progress]]:
+def watching(quiet: bool, seconds: float) -> Iterator[tuple[TrialWatcher, Progress]]:
     """Bars on a terminal, lines elsewhere, nothing if asked."""
     make_progress(quiet)  # says when kernels are compiled
     if quiet:
-        yield Watcher(), Progress()
+        yield TrialWatcher(), Progress()
     elif not sys.stderr.isatty():
         yield PlainTrials(), QuietStages()
     else:

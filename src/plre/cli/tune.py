@@ -69,8 +69,8 @@ def tune(
     plre tune corpus.txt --dev dev.txt -o model.plre --budget 1h --order 5
     """
     from plre.cli.console import say
+    from plre.cli.tables import print_table
     from plre.cli.trials import watching
-    from plre.cli.watch import print_table
     from plre.model.file import check_target
     from plre.tuning.tune import parse_budget
     from plre.tuning.tune import tune as run

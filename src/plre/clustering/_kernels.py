@@ -27,7 +27,7 @@ _SOMETHING = 1e-6
 
 
 @kernel
-def transpose(starts, words, counts, place, others, turned):
+def fill_predecessors(starts, words, counts, place, others, turned):
     """The predecessors of every word from the successors of every word; ``place`` says where each one's start."""
     for v in range(len(starts) - 1):
         for i in range(starts[v], starts[v + 1]):
@@ -51,7 +51,7 @@ def fill_cells(starts, words, counts, class_of, cells, totals):
 
 @inner_kernel
 def worth(table, n):
-    """What a cell is worth, n ln n less a price if there is anything in it: from ``table`` as far as that reaches.
+    """The worth of a cell, n ln n less a price if there is anything in it: from ``table`` as far as that reaches.
 
     The price is that of a single count, whose n ln n is 0.
     """
@@ -68,7 +68,7 @@ def growth(table, n, more):
 
 @inner_kernel
 def growth_of_total(table, n, more):
-    """The same of a class's total, for which there is no price."""
+    """By how much the worth of a class's total grows when the total does; there is no price for totals."""
     return growth(table, n, more) - table[1] * ((n + more > 0) - (n > 0))
 
 
@@ -111,7 +111,7 @@ def forget(side, n, seen, touched):
 
 @inner_kernel
 def leaving(table, k, itself, n, occurs, seen, touched, cells, totals):
-    """What it gains that a word leaves its class k, whose neighbours are in ``seen``."""
+    """The gain of taking a word out of its class k; its neighbours are in ``seen``."""
     gain = 0.0
     for side in range(2):
         for i in range(n[side]):
@@ -124,7 +124,7 @@ def leaving(table, k, itself, n, occurs, seen, touched, cells, totals):
 
 @inner_kernel
 def joining(table, k, to, itself, n, occurs, seen, touched, cells, totals):
-    """What it gains that a word that has left its class k joins another one."""
+    """The gain of putting a word that was taken out of its class k into another one."""
     gain = 0.0
     for side in range(2):
         for i in range(n[side]):
@@ -167,7 +167,7 @@ def add_growths(cells, values, more, price, gains):
 
 @fast_kernel
 def add_rows(ones, rows, n, gains):
-    """Add the first ``n`` of some rows."""
+    """Add the first ``n`` of the rows of ``ones`` that ``rows`` lists to ``gains``."""
     size = len(gains)
     i = 0
     while i + 4 <= n:
@@ -198,7 +198,7 @@ def take_totals(totals, more, gains):
 
 @inner_kernel
 def survey(k, itself, n, occurs, seen, touched, table, cells, ones, values, totals, single, gains):
-    """What a word of class k would gain in every other class, less what is the same for all of them.
+    """The gain of moving a word of class k to every other class, less what is the same for all of them.
 
     In single precision, against counts as they are while the word is still in its class.
     """
@@ -236,7 +236,7 @@ def survey(k, itself, n, occurs, seen, touched, table, cells, ones, values, tota
 
 
 @kernel
-def best(gains, k):
+def best_class(gains, k):
     """The class with the highest gain, k not counted."""
     found = -1
     highest = -np.inf
@@ -249,7 +249,7 @@ def best(gains, k):
 
 @kernel
 def survey_words(chosen, starts, words, counts, class_of, table, cells, ones, values, totals, gains):
-    """What each chosen word would gain in each class, less what it gains by leaving its own."""
+    """The gain of moving each chosen word to each class, less that of leaving its own."""
     width = cells.shape[1]
     seen = np.zeros((2, width), np.int32)
     touched = np.empty((2, width), np.int64)
@@ -267,14 +267,14 @@ def survey_words(chosen, starts, words, counts, class_of, table, cells, ones, va
 
 
 @inner_kernel
-def bearable(patience, times):
-    """What a word that occurs so many times may lose by a move."""
-    return patience * math.sqrt(times)
+def allowed_loss(threshold, times):
+    """The most that a word that occurs so many times may lose by a move."""
+    return threshold * math.sqrt(times)
 
 
 @kernel
 def propose(
-    chosen, patience, times, starts, words, counts, class_of, table, cells, ones, values, totals, classes, wanted
+    chosen, threshold, times, starts, words, counts, class_of, table, cells, ones, values, totals, classes, wanted
 ):
     """For each chosen word the best class but its own, or its own if it would lose too much; counts stay as they are.
 
@@ -286,9 +286,9 @@ def propose(
         survey_words(some, starts, words, counts, class_of, table, cells, ones, values, totals, gains)
         for j in range(len(some)):
             k = class_of[some[j]]
-            to = best(gains[j], k)
+            to = best_class(gains[j], k)
             gain = gains[j, to] - gains[j, k] if to >= 0 else -np.inf
-            wanted[first + j] = to if gain > -bearable(patience, times[some[j]]) else k
+            wanted[first + j] = to if gain > -allowed_loss(threshold, times[some[j]]) else k
 
 
 @kernel
@@ -300,7 +300,7 @@ def change(table, cells, ones, values, side, c, k, more):
 
 
 @kernel
-def move(chosen, wanted, patience, times, starts, words, counts, class_of, table, cells, ones, values, totals):
+def move(chosen, wanted, threshold, times, starts, words, counts, class_of, table, cells, ones, values, totals):
     """Let each chosen word move where it wants to if, counts being what they are by then, it does not lose too much.
 
     Returns how many moved and what they gained together.
@@ -320,7 +320,7 @@ def move(chosen, wanted, patience, times, starts, words, counts, class_of, table
         n, occurs = (n0, n1), (left, right)
         gain = leaving(table, k, itself, n, occurs, seen, touched, cells, totals)
         gain += joining(table, k, to, itself, n, occurs, seen, touched, cells, totals)
-        if gain > _SOMETHING - bearable(patience, times[w]):
+        if gain > _SOMETHING - allowed_loss(threshold, times[w]):
             for side in range(2):
                 for i in range(n[side]):
                     c = touched[side, i]

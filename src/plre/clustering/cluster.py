@@ -1,4 +1,4 @@
-"""From text to classes of words in one call."""
+"""Clustering in one call: from text to classes of words."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import cpu_count
-from plre.clustering.exchange import SWEEPS, check_memory, search
+from plre.clustering.exchange import SWEEPS, check_memory, partition_words
 from plre.counts.local import count_ngrams
 from plre.errors import PlreError, UsageError
 from plre.progress import Progress
@@ -19,6 +18,7 @@ from plre.scratch import scratch_within
 from plre.text.encode import TextOptions, encode_text, read_vocabulary
 from plre.text.sources import Errors, Source
 from plre.text.vocabulary import Vocabulary
+from plre.threads import cpu_count
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Clustering:
                 os.remove(half)
 
     def __str__(self) -> str:
-        """In a line."""
+        """The number of classes and words, and how good the classes are, in a line."""
         return (
             f"{len(self):,} classes of {len(self._order):,} words, log-likelihood {self.loglikelihood:,.0f}, "
             f"perplexity of the class bigrams {self.perplexity:.3f}, {self.sweeps} sweeps"
@@ -136,7 +136,7 @@ def cluster(
     )
     check_memory(min(classes, len(encoded.vocab)), scratch)
     counts = count_ngrams(encoded, 2, threads=threads, progress=progress, scratch=scratch)
-    found = search(counts, classes, sweeps=sweeps, seed=seed, threads=threads, progress=progress)
+    found = partition_words(counts, classes, sweeps=sweeps, seed=seed, threads=threads, progress=progress)
     times = np.asarray(counts[1].raw[:])
     predicted = found.neighbours.times()[1]
     predicted = predicted[predicted > 0].astype(np.float64)

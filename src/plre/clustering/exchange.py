@@ -6,10 +6,10 @@ A clustering is good if the class bigrams of the text are likely:
 
 Every pair of classes that occurs costs a little: a model that is to be used on other text must discount each of them,
 so the fewer the better. Each word in turn moves to the class where all this becomes largest. Moves that only ever gain
-soon come to rest in a poor place, so words are made restless first (threshold accepting): a word goes to the best class
-other than its own even if it loses by it, but never more than its patience, which falls from sweep to sweep until only
-gains are left. What a word may lose grows with the root of its frequency, so that frequent words move at all while rare
-ones settle.
+soon end in a poor local maximum, so there is annealing, in the form of threshold accepting (Dueck and Scheuer 1990): a
+word goes to the best class other than its own even if it loses by it, but never more than a threshold, which falls from
+sweep to sweep until only gains are left. The threshold of a word grows with the root of its frequency, so that frequent
+words move at all while rare ones settle.
 
 Words are looked at in batches: what the words of a batch want is found side by side, all counts staying as they are,
 and then carried out one after the other if it is still good by then. So nothing depends on the number of threads.
@@ -23,20 +23,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import Team, even_ranges
 from plre.clustering import _kernels as kernels
 from plre.counts.ngrams import Counts
 from plre.errors import TooLargeError, UsageError
 from plre.progress import Progress
 from plre.scratch import Scratch
 from plre.text.vocabulary import BOS, EOS
+from plre.threads import Team, even_ranges
 
-#: How often every word is offered a move, unless told.
+#: How often every word is offered a move, unless the caller says otherwise.
 SWEEPS = 40
-#: At first a word that occurs n times may lose _PATIENCE sqrt(n) nats by a move. That falls to nothing, evenly, over
-#: this share of the sweeps.
-_PATIENCE = 8.0
-_RESTLESS = 0.9
+#: Annealing: at first a word that occurs n times may lose _THRESHOLD sqrt(n) nats by a move. That falls to nothing,
+#: evenly, over this share of the sweeps.
+_THRESHOLD = 8.0
+_ANNEALED = 0.9
 #: What a pair of classes costs, in nats.
 PRICE = 0.75
 #: Batches of a sweep, with about equally many neighbours each, and the pieces of a batch that threads share.
@@ -60,14 +60,14 @@ class Neighbours:
 
     @classmethod
     def of(cls, counts: Counts) -> Neighbours:
-        """From the bigrams of a text."""
+        """The neighbours of each word, from the bigrams of a text."""
         table = counts[2]
         after, words, raw = (np.asarray(column[:]) for column in (table.children, table.words, table.raw))
         starts = np.zeros((2, len(after)), np.int64)
         starts[0] = after
         np.cumsum(np.bincount(words, minlength=len(after) - 1), out=starts[1, 1:])
         before = np.empty((2, len(words)), np.int32)
-        kernels.transpose(after, words, raw, starts[1, :-1].copy(), *before)
+        kernels.fill_predecessors(after, words, raw, starts[1, :-1].copy(), *before)
         starts[1] += len(words)
         return cls(starts, np.concatenate([words, before[0]]), np.concatenate([raw, before[1]]))
 
@@ -84,7 +84,7 @@ class Neighbours:
         return [[slice(*piece) for piece in even_ranges(ends, *whole, _PIECES)] for whole in ranges]
 
     def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-        """As kernels take them."""
+        """The arrays of the neighbours, in the order of the kernels' arguments."""
         return self.starts, self.words, self.counts
 
 
@@ -118,22 +118,22 @@ class Partition:
         return 2 * (4 + 4 + 4) * cls.width(classes) ** 2
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """As kernels take them."""
+        """The arrays of neighbours and classes, in the order of the kernels' arguments."""
         state = (self.class_of, self.table, self.cells, self.ones, self.values, self.totals)
         return (*self.neighbours.arrays(), *state)
 
     def gains(self, word: int) -> NDArray[np.float32]:
-        """What it would gain that a word moves, for each class; its own: 0."""
+        """The gain of moving a word to each class; 0 for its own."""
         gains = np.empty((1, self.classes), np.float32)
         kernels.survey_words(np.array([word], np.int32), *self.arrays(), gains)
         return gains[0] - gains[0, self.class_of[word]]
 
     def likelihood(self) -> float:
-        """The sum above, without the price of pairs."""
+        """The likelihood of the class bigrams (the sum at the top of this file), without the price of pairs."""
         return kernels.likelihood(self.table, self.cells[0].ravel(), self.totals.ravel())[0]
 
     def worth(self) -> float:
-        """What is to become large."""
+        """The objective of the search: the likelihood less the price of pairs."""
         likelihood, pairs = kernels.likelihood(self.table, self.cells[0].ravel(), self.totals.ravel())
         return likelihood - PRICE * pairs
 
@@ -143,19 +143,19 @@ class Partition:
         class_of[[BOS, EOS]] = -1
         return class_of
 
-    def sweep(self, words: NDArray[np.int32], batches: list[Batch], team: Team, patience: float = 0.0) -> int:
-        """Offer every word a move, with so much patience; gives how many moved."""
+    def sweep(self, words: NDArray[np.int32], batches: list[Batch], team: Team, threshold: float = 0.0) -> int:
+        """Offer every word a move that may lose up to a threshold; returns how many moved."""
         moved = 0
         state = self.arrays()
         wanted = np.empty(len(words), np.int32)
 
         def propose(piece: slice) -> None:
-            kernels.propose(words[piece], patience, self.times, *state, self.classes, wanted[piece])
+            kernels.propose(words[piece], threshold, self.times, *state, self.classes, wanted[piece])
 
         for batch in batches:
             team.run(propose, batch)
             whole = slice(batch[0].start, batch[-1].stop)
-            moved += kernels.move(words[whole], wanted[whole], patience, self.times, *state)[0]
+            moved += kernels.move(words[whole], wanted[whole], threshold, self.times, *state)[0]
         return moved
 
 
@@ -175,12 +175,12 @@ def exchange(
     more. ``seed`` is that of the random start. With a ``start``, which has -1 for words that have no class yet, these
     find one, and the others move only if that gains.
     """
-    return search(
+    return partition_words(
         counts, classes, sweeps=sweeps, start=start, seed=seed, threads=threads, progress=progress
     ).assignment()
 
 
-def search(
+def partition_words(
     counts: Counts,
     classes: int,
     *,
@@ -190,7 +190,7 @@ def search(
     threads: int,
     progress: Progress | None,
 ) -> Partition:
-    """What ``exchange`` finds, with the counts of its classes."""
+    """Partition the words into classes, as :func:`exchange` does; the result has the counts of the classes, too."""
     if not isinstance(classes, int) or classes < 1:
         raise UsageError(f"there must be at least 1 class, a whole number, not {classes}")
     if not isinstance(seed, int) or seed < 0:
@@ -209,19 +209,23 @@ def search(
         class_of[known] = start[known]
     partition = Partition(Neighbours.of(counts), class_of, classes)
     batches = partition.neighbours.batches(words)
-    patience = (0.0 if start is not None else _PATIENCE) * np.maximum(0.0, 1 - np.arange(sweeps) / (_RESTLESS * sweeps))
+    falling = np.maximum(0.0, 1 - np.arange(sweeps) / (_ANNEALED * sweeps))
+    thresholds = (0.0 if start is not None else _THRESHOLD) * falling
     with Team(threads) as team, progress.stage("exchanging words", sweeps, "sweeps") as advance:
-        for bearable in patience.tolist() if 1 < classes < len(words) else []:
-            moved = partition.sweep(words, batches, team, bearable)
+        for threshold in thresholds.tolist() if 1 < classes < len(words) else []:
+            moved = partition.sweep(words, batches, team, threshold)
             partition.sweeps += 1
             advance(1)
-            if not moved and not bearable:
+            if not moved and not threshold:
                 break
     return partition
 
 
 def check_memory(classes: int, scratch: Scratch) -> None:
-    """The scratch has a third of the memory; the counts of pairs of classes may have the rest."""
+    """Refuse so many classes that the counts of their pairs need more than two thirds of the memory.
+
+    The scratch has the other third.
+    """
     need = Partition.bytes(classes)
     if scratch.memory is not None and need > 2 * scratch.memory:
         raise TooLargeError(

@@ -1,30 +1,29 @@
-"""The paper's evaluation in one call."""
+"""Comparing methods in one call: the paper's evaluation on any text."""
 
 from __future__ import annotations
 
 import os
-import platform
 import shlex
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import cpu_count
 from plre._version import __version__
 from plre.comparison.methods import ENSEMBLE, REFERENCE
 from plre.comparison.outputs import write_outputs
-from plre.comparison.plan import Job, Settings, Texts, key, main_jobs, make_settings, rank_jobs, waves
+from plre.comparison.plan import ComparisonSettings, Job, Texts, key, main_jobs, make_settings, rank_jobs, waves
 from plre.comparison.results import Comparison, Row
-from plre.comparison.run import Outcome, Watcher, run_jobs
+from plre.comparison.run import JobOutcome, JobWatcher, run_jobs
 from plre.comparison.statistics import gains, spreads
 from plre.comparison.store import Files, Result, Store
 from plre.comparison.texts import TextPath, read_text, sentence_tokens
 from plre.comparison.work import Task
 from plre.errors import PlreError, UsageError
+from plre.reporting.machine import describe_machine
 from plre.scratch import machine_memory
 from plre.text.sources import Errors
+from plre.threads import cpu_count
 
 
 def compare(
@@ -44,7 +43,7 @@ def compare(
     jobs: int | None = None,
     threads: int | None = None,
     keep_models: bool = True,
-    watcher: Watcher | None = None,
+    watcher: JobWatcher | None = None,
 ) -> Comparison:
     """Train every method at every order, and report how they compare in the folder ``output``.
 
@@ -62,7 +61,7 @@ def compare(
     jobs         models trained side by side, each in a process of its own; without it as many as there are cores
     threads      cores to use, shared by the jobs
     keep_models  False: model files are removed at the end
-    watcher      is told what happens meanwhile
+    watcher      is called when jobs begin, go on and end
     """
     settings = make_settings(methods, orders, min_count, classes, ranks, seed, skip_markers, errors)
     cores = cpu_count() if threads is None else threads
@@ -74,15 +73,15 @@ def compare(
     reading = settings.reading()
     texts = Texts(*(read_text(text, **reading) for text in (train, dev, test)))
     store.prepare()
-    course = _Course(settings, texts, store, side_by_side, max(1, cores // side_by_side), watcher or Watcher())
-    outcomes = course.run([*cells, *tries])
+    runner = _JobRunner(settings, texts, store, side_by_side, max(1, cores // side_by_side), watcher or JobWatcher())
+    outcomes = runner.run([*cells, *tries])
     if not any(outcome.result for outcome in outcomes.values()):
         raise PlreError(f"every job failed; the first one: {next(iter(outcomes.values())).error}")
     tokens = sentence_tokens(texts.test, errors)
     comparison = Comparison(
         settings,
         texts,
-        tuple(_rows(course, cells, outcomes, tokens)),
+        tuple(_rows(runner, cells, outcomes, tokens)),
         tuple(Row(job, outcomes[job].result, outcomes[job].error) for job in tries),
         store.folder,
         __version__,
@@ -92,15 +91,15 @@ def compare(
     write_outputs(comparison)
     if not keep_models:
         for job in outcomes:
-            course.files(job).discard_model()
+            runner.files(job).discard_model()
     return comparison
 
 
-class _Course:
-    """The jobs of one comparison: where their files are, and which of them still have to be run."""
+class _JobRunner:
+    """Runs those jobs of a comparison that have not been done before, and knows where their files are."""
 
     def __init__(
-        self, settings: Settings, texts: Texts, store: Store, workers: int, threads: int, watcher: Watcher
+        self, settings: ComparisonSettings, texts: Texts, store: Store, workers: int, threads: int, watcher: JobWatcher
     ) -> None:
         self.settings = settings
         self.texts = texts
@@ -110,16 +109,16 @@ class _Course:
         self.watcher = watcher
 
     def files(self, job: Job) -> Files:
-        """Where a job's files are."""
+        """The files of a job."""
         return self.store.files(job, key(job, self.settings, self.texts))
 
-    def run(self, jobs: list[Job]) -> dict[Job, Outcome]:
-        """The outcome of every job, and of the parts of mixtures; done before, or done now."""
-        outcomes: dict[Job, Outcome] = {}
+    def run(self, jobs: list[Job]) -> dict[Job, JobOutcome]:
+        """Run what has not been done; returns the outcome of every job, and of the parts of mixtures."""
+        outcomes: dict[Job, JobOutcome] = {}
         plain, mixed = waves(jobs)
         for job in (*plain, *mixed):
             if result := self.files(job).load():
-                outcomes[job] = Outcome(result)
+                outcomes[job] = JobOutcome(result)
         needed = {part for job in mixed if job not in outcomes for part in job.parts}
         for part in needed:
             if not self.files(part).model.exists():
@@ -129,7 +128,7 @@ class _Course:
             ready = [job for job in wave if job not in outcomes]
             for job in list(ready):
                 if broken := [part.name for part in job.parts if not outcomes[part].result]:
-                    outcomes[job] = Outcome(error=f"without {' and '.join(broken)} there is nothing to mix")
+                    outcomes[job] = JobOutcome(error=f"without {' and '.join(broken)} there is nothing to mix")
                     self.watcher.ended(job, outcomes[job])
                     ready.remove(job)
             outcomes |= run_jobs(ready, self._task, self._keep, workers=self.workers, watcher=self.watcher)
@@ -159,13 +158,13 @@ class _Course:
         return whole
 
 
-def _rows(course: _Course, jobs: list[Job], outcomes: dict[Job, Outcome], tokens: NDArray[np.int64]) -> list[Row]:
+def _rows(runner: _JobRunner, jobs: list[Job], outcomes: dict[Job, JobOutcome], tokens: NDArray[np.int64]) -> list[Row]:
     """The rows of the tables, order by order, each with its statistics."""
     rows: list[Row] = []
-    seed = course.settings.seed
-    for order in course.settings.orders:
+    seed = runner.settings.seed
+    for order in runner.settings.orders:
         here = [job for job in jobs if job.order == order]
-        scores = {job: course.files(job).load_scores() for job in here if outcomes[job].result}
+        scores = {job: runner.files(job).load_scores() for job in here if outcomes[job].result}
         scores = {job: each for job, each in scores.items() if np.isfinite(each).all()}
         columns = np.column_stack(list(scores.values())) if scores else np.empty((len(tokens), 0))
         spread = dict(zip(scores, spreads(columns, tokens, seed), strict=True))
@@ -181,18 +180,7 @@ def _rows(course: _Course, jobs: list[Job], outcomes: dict[Job, Outcome], tokens
     return rows
 
 
-def describe_machine() -> str:
-    """The machine in a line, since times depend on it."""
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
-        model = names[0] if names else model
-    memory = machine_memory() / 2**30
-    return f"{model}, {cpu_count()} cores, {memory:.0f} GB, {platform.system()}, Python {platform.python_version()}"
-
-
-def _command(settings: Settings, texts: Texts, output: str | os.PathLike[str]) -> str:
+def _command(settings: ComparisonSettings, texts: Texts, output: str | os.PathLike[str]) -> str:
     words: list[object] = ["plre", "compare"]
     for name, text in texts.named().items():
         words += [f"--{name}", text.given]

@@ -55,7 +55,7 @@ def components(method: str) -> tuple[str, ...]:
 
 
 def display_name(method: str) -> str:
-    """What the paper calls it.
+    """The paper's name of a method.
 
     >>> display_name("mkn+class")
     'int-MKN + class-based'

@@ -1,11 +1,11 @@
-"""What a comparison says in words: the headline, how it was done, what the statistics assume, what went wrong."""
+"""The sentences of a report: the headline, how it was done, what the statistics assume, what went wrong."""
 
 from __future__ import annotations
 
-from plre.comparison import numbers
 from plre.comparison.methods import ENSEMBLE, REFERENCE, display_name
 from plre.comparison.results import Comparison, Row
 from plre.comparison.statistics import DRAWS, FLIPS, TEST_SETS
+from plre.reporting import numbers
 
 _REFERENCE_NAME = display_name(REFERENCE)
 
@@ -34,7 +34,7 @@ def _described(row: Row) -> str:
 
 
 def method_notes(comparison: Comparison) -> list[str]:
-    """How numbers came about."""
+    """Notes on how the numbers came about."""
     settings = comparison.settings
     vocabulary = numbers.count(comparison.facts()["vocabulary"])
     least = f"{settings.min_count} time" + ("s" if settings.min_count > 1 else "")
@@ -68,7 +68,7 @@ def method_notes(comparison: Comparison) -> list[str]:
 
 
 def _start(comparison: Comparison) -> float | None:
-    """What Python and compiled code take of the memory, at least."""
+    """The memory that Python and compiled code take before any text is read."""
     sizes = [row.result["start_bytes"] for row in comparison.finished() if row.result and not row.job.parts]
     return min((size for size in sizes if size is not None), default=None)
 
@@ -84,7 +84,7 @@ def _how_it_ran(comparison: Comparison) -> str:
 
 
 def problems(comparison: Comparison) -> list[str]:
-    """What a reader must know before believing a number."""
+    """Warnings that a reader must know before believing a number."""
     found = [f"{row.job.name} failed: {row.error}" for row in comparison.failed()]
     texts = list(comparison.texts.named().items())
     for i, (name, text) in enumerate(texts):
@@ -101,7 +101,7 @@ def problems(comparison: Comparison) -> list[str]:
 
 
 def _few(names: list[str]) -> str:
-    """Not all of many."""
+    """A list of names, shortened if there are many."""
     return "; ".join(names) if len(names) < 4 else f"{'; '.join(names[:2])}; and {len(names) - 2} other models"
 
 

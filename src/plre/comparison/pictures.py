@@ -1,18 +1,18 @@
-"""Which pictures a comparison has: the paper's figure of gains, perplexity against rank, and against time."""
+"""The charts of a comparison: the paper's figure of gains, perplexity against rank, and against time."""
 
 from __future__ import annotations
 
-from plre.comparison import numbers
-from plre.comparison.chart import Chart, Line, log_ticks
 from plre.comparison.methods import ENSEMBLE, REFERENCE, display_name
 from plre.comparison.results import Comparison
+from plre.reporting import numbers
+from plre.reporting.chart import Chart, Line, log_ticks
 
 #: Kept for those that a reader looks for.
 _OWN_STYLES = {ENSEMBLE: 0, REFERENCE: 1}
 
 
-def pictures(comparison: Comparison) -> list[Chart]:
-    """Those for which there is something to show."""
+def comparison_charts(comparison: Comparison) -> list[Chart]:
+    """The charts for which there is something to show."""
     drawn = (gain_chart(comparison), rank_chart(comparison), time_chart(comparison))
     return [chart for chart in drawn if chart is not None]
 

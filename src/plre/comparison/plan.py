@@ -1,4 +1,4 @@
-"""What has to be run: a job for each method and order, and a row of jobs with the low rank bigram at given ranks."""
+"""The jobs of a comparison: one for each method and order, and some with the low rank bigram at given ranks."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SLICES = "3:0.5:0.001"
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What was asked for."""
+class ComparisonSettings:
+    """What is compared and how: methods, orders, ranks, and how text is read."""
 
     methods: tuple[str, ...]
     orders: tuple[int, ...]
@@ -56,7 +56,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """What people read."""
+        """The job in words, for messages and tables."""
         return f"{display_name(self.method)}, order {self.order}" + (f", rank {self.rank}" if self.rank else "")
 
     @property
@@ -64,8 +64,8 @@ class Job:
         """The jobs whose models a mixture is made of."""
         return [Job(part, self.order) for part in components(self.method)]
 
-    def options(self, settings: Settings) -> dict[str, Any]:
-        """How :func:`plre.train` makes the model."""
+    def options(self, settings: ComparisonSettings) -> dict[str, Any]:
+        """The options with which :func:`plre.train` makes the model."""
         options: dict[str, Any] = {"min_count": settings.min_count, "seed": settings.seed, **settings.reading()}
         if settings.classes is not None and "class" in self.method.split("+"):
             options["classes"] = settings.classes
@@ -76,14 +76,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Texts:
-    """What to train on, to choose on, and to test on."""
+    """The three texts: to train on, to choose on, and to test on."""
 
     train: Text
     dev: Text
     test: Text
 
     def named(self) -> dict[str, Text]:
-        """By their names."""
+        """The texts by their names, "train", "dev" and "test"."""
         return {"train": self.train, "dev": self.dev, "test": self.test}
 
 
@@ -96,7 +96,7 @@ def make_settings(
     seed: int,
     skip_markers: bool = False,
     errors: Errors = "strict",
-) -> Settings:
+) -> ComparisonSettings:
     """The settings, checked before anything runs."""
     names = chosen_methods(methods)
     if not orders:
@@ -110,15 +110,17 @@ def make_settings(
     if any(not isinstance(rank, int) or rank < 1 for rank in ranks):
         raise UsageError(f"ranks are whole numbers from 1 up, not {', '.join(map(str, ranks))}")
     wanted = tuple(sorted(set(ranks))) if ENSEMBLE in names else ()
-    return Settings(tuple(names), tuple(sorted(set(orders))), min_count, classes, wanted, seed, skip_markers, errors)
+    return ComparisonSettings(
+        tuple(names), tuple(sorted(set(orders))), min_count, classes, wanted, seed, skip_markers, errors
+    )
 
 
-def main_jobs(settings: Settings) -> list[Job]:
+def main_jobs(settings: ComparisonSettings) -> list[Job]:
     """A job for each cell of the paper's table."""
     return [Job(method, order) for order in settings.orders for method in settings.methods]
 
 
-def rank_jobs(settings: Settings) -> list[Job]:
+def rank_jobs(settings: ComparisonSettings) -> list[Job]:
     """The jobs of the picture of ranks; none without bigrams."""
     return [Job(ENSEMBLE, settings.middle, rank) for rank in settings.ranks] if settings.middle > 1 else []
 
@@ -134,8 +136,8 @@ def waves(jobs: Iterable[Job]) -> list[list[Job]]:
     return [list(plain), mixed]
 
 
-def key(job: Job, settings: Settings, texts: Texts) -> str:
-    """Changes with anything that can change a model or what it is measured on, and with nothing else."""
+def key(job: Job, settings: ComparisonSettings, texts: Texts) -> str:
+    """A key of a job's result: it changes with whatever can change the model or its figures, and with nothing else."""
     decides = {
         **asdict(job),
         "options": job.options(settings),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from plre.comparison.methods import REFERENCE, display_name
-from plre.comparison.plan import Job, Settings, Texts
+from plre.comparison.plan import ComparisonSettings, Job, Texts
 from plre.comparison.statistics import Gain, Spread
 from plre.comparison.store import Result
 
@@ -30,7 +30,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """What the paper calls the method."""
+        """The paper's name of the method."""
         return display_name(self.job.method)
 
     @property
@@ -45,12 +45,12 @@ class Row:
 
     @property
     def parts_seconds(self) -> float:
-        """What a mixture's parts took to train."""
+        """The time that a mixture's parts took to train."""
         return float(sum(part["seconds"] for part in self.parts))
 
     @property
     def seconds(self) -> float | None:
-        """Training, with that of the parts for a mixture."""
+        """The time of training; of a mixture, with that of its parts."""
         return self.result["seconds"] + self.parts_seconds if self.result else None
 
     @property
@@ -60,7 +60,7 @@ class Row:
         return max(peaks, default=None) if self.result and None not in peaks else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, machine-readable."""
+        """The row as ``results.json`` has it."""
         about = {"name": self.name, **asdict(self.job), "error": self.error}
         costs = {"seconds": self.seconds, "peak_bytes": self.peak_bytes}
         sure = {"spread": self.spread and asdict(self.spread), "gain": self.gain and asdict(self.gain)}
@@ -69,9 +69,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What :func:`plre.compare` found out: a row for each method and order, and one for each rank that was tried."""
+    """The result of :func:`plre.compare`: a row for each method and order, and one for each rank that was tried."""
 
-    settings: Settings
+    settings: ComparisonSettings
     texts: Texts
     rows: tuple[Row, ...]
     ranks: tuple[Row, ...]
@@ -94,7 +94,7 @@ class Comparison:
         return next(row for row in self.of_order(order) if row.job.method == method)
 
     def reference(self, order: int) -> Row:
-        """What gains at this order are measured against."""
+        """The row that gains at this order are measured against."""
         return self.row(REFERENCE, order)
 
     def finished(self) -> Iterator[Row]:
@@ -102,7 +102,7 @@ class Comparison:
         return (row for row in (*self.rows, *self.ranks) if row.result)
 
     def facts(self) -> Result:
-        """What a result says of texts and vocabulary; a mixture does not know what its parts were trained on."""
+        """The sizes of texts and vocabulary, from a result that has them: a mixture does not know its training text."""
         results = [row.result for row in self.finished() if row.result]
         known = next((result for result in results if result["train"]["tokens"]), results[0])
         train = known["train"]
@@ -110,7 +110,7 @@ class Comparison:
         return {**known, "train": {**train, "words": words}}
 
     def failed(self) -> list[Row]:
-        """All rows that have none."""
+        """All rows that have no result; the rows of ranks too."""
         return [row for row in (*self.rows, *self.ranks) if not row.result]
 
     def best(self) -> Row | None:
@@ -119,7 +119,7 @@ class Comparison:
         return min(tested, key=lambda row: row.test or 0.0, default=None)
 
     def as_dict(self) -> dict[str, Any]:
-        """What ``results.json`` holds."""
+        """The comparison as ``results.json`` has it."""
         return {
             "version": self.version,
             "machine": self.machine,

@@ -17,7 +17,8 @@ from plre.comparison.plan import Job
 from plre.comparison.store import Result
 from plre.comparison.work import Task
 
-_PATIENCE = 5.0
+#: Seconds that a process has to end by itself.
+_GRACE = 5.0
 
 
 class JobError(Exception):
@@ -25,26 +26,26 @@ class JobError(Exception):
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of a job: a result, or why there is none."""
+class JobOutcome:
+    """The end of a job: a result, or why there is none."""
 
     result: Result | None = None
     error: str | None = None
 
 
-class Watcher:
-    """What a comparison tells the person who waits; says nothing. The command line draws."""
+class JobWatcher:
+    """Is called when jobs begin, go on and end, and does nothing; the command line has watchers that draw."""
 
     def plan(self, jobs: int, done: int) -> None:
-        """So many jobs there are, and so many of them were done before."""
+        """The comparison begins: how many jobs there are, and how many of them were done before."""
 
     def began(self, job: Job) -> None:
-        """A job starts."""
+        """A job begins."""
 
     def stage(self, job: Job, name: str) -> None:
-        """What the job does now."""
+        """A job enters a stage."""
 
-    def ended(self, job: Job, outcome: Outcome) -> None:
+    def ended(self, job: Job, outcome: JobOutcome) -> None:
         """A job is over."""
 
 
@@ -57,7 +58,7 @@ class Processes:
         self.stopped = False
 
     def run(self, task: Task, stage: Callable[[str], None]) -> Result:
-        """Do a task in a new process; ``stage`` is told what runs now."""
+        """Do a task in a new process; ``stage`` is called with the name of what runs now."""
         with tempfile.TemporaryFile("w+") as order, tempfile.TemporaryFile("w+", errors="replace") as complaints:
             json.dump(asdict(task), order)
             order.seek(0)
@@ -93,12 +94,12 @@ class Processes:
                 process.terminate()
             for process in self._running:
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_PATIENCE)
+                    process.wait(_GRACE)
                 process.kill()
 
 
 def _listen(process: subprocess.Popen[str], stage: Callable[[str], None]) -> Result:
-    """What a process says until it ends."""
+    """Read what a process prints until it ends; returns its result."""
     assert process.stdout is not None
     result: Result | None = None
     for line in process.stdout:
@@ -123,25 +124,25 @@ def run_jobs(
     finish: Callable[[Job, Result], Result],
     *,
     workers: int,
-    watcher: Watcher,
-) -> dict[Job, Outcome]:
+    watcher: JobWatcher,
+) -> dict[Job, JobOutcome]:
     """Run jobs, so many side by side; ``finish`` keeps each result as soon as it is there.
 
     An interruption ends the processes and leaves finished results in place.
     """
     processes = Processes()
 
-    def run(job: Job) -> Outcome:
+    def run(job: Job) -> JobOutcome:
         watcher.began(job)
         try:
-            outcome = Outcome(finish(job, processes.run(task(job), lambda name: watcher.stage(job, name))))
+            outcome = JobOutcome(finish(job, processes.run(task(job), lambda name: watcher.stage(job, name))))
         except JobError as error:
-            outcome = Outcome(error=str(error))
+            outcome = JobOutcome(error=str(error))
         if not processes.stopped:
             watcher.ended(job, outcome)
         return outcome
 
-    outcomes: dict[Job, Outcome] = {}
+    outcomes: dict[Job, JobOutcome] = {}
     with ThreadPoolExecutor(workers) as pool:
         futures = {pool.submit(run, job): job for job in jobs}
         try:

@@ -50,7 +50,7 @@ class Gain:
     p: float
 
 
-def perplexity(logprob10: Floats, tokens: Floats) -> Floats:
+def perplexities(logprob10: Floats, tokens: Floats) -> Floats:
     """10 to the mean of -log10 P."""
     result: Floats = 10 ** (-logprob10 / tokens)
     return result
@@ -66,7 +66,7 @@ def resample(scores: Floats, tokens: NDArray[np.int64], draws: int, seed: int) -
         times = [np.bincount(random.integers(0, sentences, sentences), minlength=sentences) for _ in range(rows)]
         sums.append(np.array(times, np.float64) @ columns)
     whole = np.concatenate(sums)
-    return perplexity(whole[:, :-1], whole[:, -1:])
+    return perplexities(whole[:, :-1], whole[:, -1:])
 
 
 def _batches(draws: int, sentences: int) -> list[int]:
@@ -84,7 +84,7 @@ def spreads(scores: Floats, tokens: NDArray[np.int64], seed: int) -> list[Spread
 def gains(scores: Floats, reference: Floats, tokens: NDArray[np.int64], seed: int) -> list[Gain]:
     """Each method against the reference, sentence by sentence."""
     both = np.column_stack([scores, reference])
-    seen = perplexity(both.sum(axis=0), tokens.sum(keepdims=True).astype(np.float64))
+    seen = perplexities(both.sum(axis=0), tokens.sum(keepdims=True).astype(np.float64))
     drawn = resample(both, tokens, DRAWS, seed)
     low, high = np.percentile(1 - drawn[:, :-1] / drawn[:, -1:], _INTERVAL, axis=0)
     p = sign_flip_test(scores - reference[:, None], FLIPS, seed)

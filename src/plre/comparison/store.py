@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from dataclasses import dataclass
@@ -14,13 +13,14 @@ from numpy.typing import NDArray
 
 from plre.comparison.plan import Job
 from plre.errors import UsageError
+from plre.files import check_writable_folder, write_whole
 
 Result = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Files:
-    """Where a job's files are."""
+    """The files of one job: result, scores of the test text, model."""
 
     result: Path
     scores: Path
@@ -58,26 +58,17 @@ class Store:
             raise UsageError(f"{folder}: is a file; give a folder for the report and the models")
 
     def prepare(self) -> None:
-        """Make the folders."""
+        """Make the folders, and make sure that files can be written there."""
         try:
             for name in ("results", "models"):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"{self.folder}: the folder cannot be made ({error.strerror or error})") from None
+        for folder in (self.folder, self.folder / "results", self.folder / "models"):
+            check_writable_folder(folder)
 
     def files(self, job: Job, key: str) -> Files:
-        """Where this job's files are; the key is part of the name, so that other options have other files."""
+        """The files of a job; the key is part of their names, so that other options have other files."""
         name = f"{job.method}-{job.order}" + (f"-rank{job.rank}" if job.rank else "") + f"-{key}"
         results = self.folder / "results"
         return Files(results / f"{name}.json", results / f"{name}.npy", self.folder / "models" / f"{name}.plre")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file that nobody ever sees half of."""
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        half.write_text(text, encoding="utf-8")
-        half.replace(path)
-    finally:
-        with contextlib.suppress(OSError):
-            half.unlink(missing_ok=True)

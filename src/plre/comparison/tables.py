@@ -1,38 +1,16 @@
-"""The tables of a comparison as text in cells; how a table looks is for those who print it."""
+"""The tables of a comparison."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
-from plre.comparison import numbers
 from plre.comparison.methods import REFERENCE, display_name
 from plre.comparison.results import Comparison, Row
 from plre.comparison.statistics import FLIPS, TEST_SETS
+from plre.reporting import numbers
+from plre.reporting.table import Cell, ReportTable
 
 FAILED = "failed"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A text, and whether it is the best of its kind."""
-
-    text: str
-    best: bool = False
-
-
-@dataclass(frozen=True)
-class Table:
-    """Headings and rows; the first ``names`` columns are words, the others numbers. ``notes`` stand below it."""
-
-    label: str
-    title: str
-    headings: list[str]
-    rows: list[list[Cell]]
-    names: int = 1
-    notes: list[str] = field(default_factory=list)
-    #: Numbers of rows before which a new group begins.
-    groups: list[int] = field(default_factory=list)
 
 
 def _column(
@@ -56,16 +34,16 @@ def _test(row: Row) -> str:
     return FAILED if row.error else numbers.perplexity(row.test)
 
 
-def summary_table(comparison: Comparison) -> Table:
+def summary_table(comparison: Comparison) -> ReportTable:
     """Test perplexity of every method at every order: the paper's main table."""
     orders, methods = comparison.settings.orders, comparison.settings.methods
     columns = [_column(comparison.of_order(order), lambda row: row.test, _test, "low") for order in orders]
     rows = [[Cell(display_name(method)), *cells] for method, *cells in zip(methods, *columns, strict=True)]
     headings = ["method", *(f"order {order}" for order in orders)]
-    return Table("summary", "Test perplexity", headings, rows)
+    return ReportTable("summary", "Test perplexity", headings, rows)
 
 
-def order_table(comparison: Comparison, order: int) -> Table:
+def order_table(comparison: Comparison, order: int) -> ReportTable:
     """One order: dev and test perplexity, the gain over the reference and how sure it is, and the bootstrap."""
     rows = comparison.of_order(order)
     smallest = 1 / (FLIPS + 1)
@@ -78,23 +56,23 @@ def order_table(comparison: Comparison, order: int) -> Table:
         _column(rows, lambda row: row.dev, lambda row: numbers.perplexity(row.dev), "low"),
         _column(rows, lambda row: row.test, _test, "low"),
         _column(rows, gain, lambda row: numbers.percent(gain(row)), "high"),
-        [Cell(numbers.interval(row.gain.low, row.gain.high) if row.gain else numbers.NOTHING) for row in rows],
-        [Cell(numbers.probability(row.gain.p, smallest) if row.gain else numbers.NOTHING) for row in rows],
+        [Cell(numbers.interval(row.gain.low, row.gain.high) if row.gain else numbers.MISSING) for row in rows],
+        [Cell(numbers.probability(row.gain.p, smallest) if row.gain else numbers.MISSING) for row in rows],
         _column(
             rows,
             lambda row: row.spread.mean if row.spread else None,
-            lambda row: numbers.spread(row.spread.mean, row.spread.deviation) if row.spread else numbers.NOTHING,
+            lambda row: numbers.spread(row.spread.mean, row.spread.deviation) if row.spread else numbers.MISSING,
             "low",
         ),
     ]
     headings = ["method", "dev", "test", "gain", "95 % interval", "p", f"{TEST_SETS} test sets"]
     title = f"Order {order}: perplexity, and gain over {display_name(REFERENCE)}"
-    return Table(
+    return ReportTable(
         f"order{order}", title, headings, [list(row) for row in zip(*columns, strict=True)], 1, _failures(rows)
     )
 
 
-def costs_table(comparison: Comparison) -> Table:
+def costs_table(comparison: Comparison) -> ReportTable:
     """Time and memory of training, size of the model, and how fast it answers; the best of each order marked."""
     cells: list[list[Cell]] = []
     groups = []
@@ -114,7 +92,7 @@ def costs_table(comparison: Comparison) -> Table:
     notes = []
     if any(row.job.parts for row in comparison.rows):
         notes.append("Training of a mixture: its parts + its weights. Memory: the most that one of them needed.")
-    return Table("costs", "What it costs", headings, cells, 2, notes, groups[1:])
+    return ReportTable("costs", "What it costs", headings, cells, 2, notes, groups[1:])
 
 
 def _training(row: Row) -> str:
@@ -131,21 +109,21 @@ def _query_rate(row: Row) -> float | None:
     return row.result["tokens_per_second"] if row.result else None
 
 
-def texts_table(comparison: Comparison) -> Table:
+def texts_table(comparison: Comparison) -> ReportTable:
     """The three texts: how long they are, and how much of them is not in the vocabulary."""
     facts = comparison.facts()
     rows = []
     for name, text in comparison.texts.named().items():
         about = facts[name]
-        oov = numbers.share(about["oov"], about["words"]) if name != "train" else numbers.NOTHING
+        oov = numbers.share(about["oov"], about["words"]) if name != "train" else numbers.MISSING
         cells = [name, text.given, numbers.count(about["sentences"]), numbers.count(about["words"]), oov]
         rows.append([Cell(cell) for cell in cells])
     headings = ["text", "file", "sentences", "words", "unknown words"]
-    return Table("texts", "The texts", headings, rows, 2)
+    return ReportTable("texts", "The texts", headings, rows, 2)
 
 
-def main_tables(comparison: Comparison) -> list[Table]:
-    """What a paper would show: the summary, then order by order, then the costs."""
+def main_tables(comparison: Comparison) -> list[ReportTable]:
+    """The tables that a paper would show: the summary, then order by order, then the costs."""
     orders = comparison.settings.orders
     summary = [summary_table(comparison)] if len(orders) > 1 else []
     return [*summary, *(order_table(comparison, order) for order in orders), costs_table(comparison)]

@@ -32,11 +32,11 @@ class Text:
     digest: str
 
     def sources(self) -> list[Path]:
-        """As the library takes files."""
+        """The files of the text as the library takes them."""
         return [Path(path) for path in self.paths]
 
     def identity(self) -> dict[str, Any]:
-        """What has to be the same for a result to hold."""
+        """Size and checksum, which have to be the same for a result to hold."""
         return {"bytes": self.size, "digest": self.digest}
 
 

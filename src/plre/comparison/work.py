@@ -40,7 +40,7 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Task:
-    """Everything that a job needs to know."""
+    """Everything that a process needs to do one job."""
 
     method: str
     order: int
@@ -121,7 +121,7 @@ def make_model(task: Task, text: Source, dev: Source, progress: Progress) -> Lan
 
 
 def _warm_up(task: Task) -> None:
-    """Do it with a few sentences for nothing; if these are too few for the method, the real run will do."""
+    """Do the task with a few sentences, so that kernels are loaded; errors are left to the real run."""
     text, dev = (_first_lines(paths) for paths in (task.train, task.dev))
     with contextlib.suppress(PlreError):
         lm = make_model(task, text, dev, Progress())
@@ -150,17 +150,17 @@ def peak_memory() -> int | None:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-class _Telling(Progress):
-    """Tells the process that waits what runs now."""
+class _StageLines(Progress):
+    """Prints the stage that runs now, for the process that waits."""
 
     @contextlib.contextmanager
     def draw(self, name: str, total: float | None, unit: str) -> Iterator[Advance]:
         """One line when a stage begins."""
-        _tell(stage=name)
+        _print_line(stage=name)
         yield lambda amount: None
 
 
-def _tell(**said: Any) -> None:
+def _print_line(**said: Any) -> None:
     print(json.dumps(said), flush=True)
 
 
@@ -172,7 +172,7 @@ def main(attempt: int) -> int:
     def noticed() -> None:
         nonlocal compiled
         compiled = True
-        _tell(stage="compiling kernels")
+        _print_line(stage="compiling kernels")
 
     def start_again() -> None:
         if compiled and attempt < _ATTEMPTS and os.name == "posix":
@@ -181,14 +181,14 @@ def main(attempt: int) -> int:
 
     announce_compilation(noticed)
     try:
-        _tell(result=perform(task, _Telling(), start_again))
+        _print_line(result=perform(task, _StageLines(), start_again))
     except KeyboardInterrupt:
         return 130
     except MemoryError:
-        _tell(error="not enough memory")
+        _print_line(error="not enough memory")
         return 1
     except Exception as error:  # whatever it is, the other jobs go on and the report shows it
-        _tell(error=str(error) if isinstance(error, PlreError) else f"{type(error).__name__}: {error}")
+        _print_line(error=str(error) if isinstance(error, PlreError) else f"{type(error).__name__}: {error}")
         return 1
     return 0
 

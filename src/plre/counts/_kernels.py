@@ -143,7 +143,7 @@ def keep_raw(raw, adjusted):
 
 
 @kernel
-def look_up(first, children, words, counts, contexts, wanted, grams, found):
+def find_pairs(first, children, words, counts, contexts, wanted, grams, found):
     """Look up pairs of context and word, sorted by context, in a piece of a table whose contexts begin with ``first``.
 
     ``grams[i]`` becomes the place in the piece of pair i's n-gram, or -1. ``found[i]``: its count (0 if there is no

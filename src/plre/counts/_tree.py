@@ -54,14 +54,14 @@ def sort_words(ids, positions, counters, words, order):
     for k in range(len(positions)):
         words[k] = ids[positions[k]]
         counters[words[k]] += 1
-    add_up(counters)
+    prefix_sums(counters)
     for k in range(len(positions)):
         order[counters[words[k]]] = k
         counters[words[k]] += 1
 
 
 @kernel
-def add_up(counters):
+def prefix_sums(counters):
     """Turn counts into where each one's part of a sorted list starts; returns their sum."""
     total = 0
     for c in range(len(counters)):
@@ -92,8 +92,8 @@ def refine(symbol_of, words, order, counters, node_of, event_of, parents, symbol
         if symbol_of[k] >= 0:
             counters[symbol_of[k]] += 1
             sizes[node_of[k]] += 1
-    left = add_up(counters)
-    add_up(sizes)
+    left = prefix_sums(counters)
+    prefix_sums(sizes)
     by_symbol = np.empty(left, np.int32)
     for k in order:
         if symbol_of[k] >= 0:

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import parallel
 from plre.counts import _kernels as kernels
 from plre.counts.ngrams import Counts, NgramTable
 from plre.errors import TooLargeError
 from plre.progress import Progress
 from plre.scratch import Column, Growing, Runs, Scratch, slices
-from plre.text.encode import EncodedText, overlapped
+from plre.text.encode import EncodedText
 from plre.text.vocabulary import BOS
+from plre.threads import overlapped, parallel
 
 #: Positions of a piece of text, and of a bucket.
 _PIECE = 1 << 20
@@ -126,9 +126,7 @@ def _refine(
         begin = np.empty(buckets + 1, np.int64)
         run = [np.empty(len(ids), t) for t in (np.uint64, np.int32, np.int32)]
         which = np.empty(len(ids), np.int32)
-        size, at = kernels.partition(
-            ids, own, before, BOS, bounds, coarse, shift, word_bits, begin, *run, which
-        )
+        size, at = kernels.partition(ids, own, before, BOS, bounds, coarse, shift, word_bits, begin, *run, which)
         return begin, at, [column[:size].copy() if size < len(column) else column for column in run]
 
     pieces = -(-len(text.ids) // _PIECE)

@@ -1,4 +1,4 @@
-"""What the counts say of another text: for each of its words, how often it was seen after what stands before it.
+"""Looking up another text in counts: for each of its words, how often it was seen after what stands before it.
 
 Smoothing needs no more of held-out text than this to find its discounts and weights.
 """
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from plre.counts import _kernels as kernels
 from plre.counts.ngrams import Counts, NgramTable
 from plre.scratch import Column
-from plre.text.encode import EncodedText, overlapped
+from plre.text.encode import EncodedText
 from plre.text.vocabulary import BOS
+from plre.threads import overlapped
 
 #: Words of a sample of a long text, and the pieces it is taken in.
 _SAMPLE = 1 << 19
@@ -86,7 +87,7 @@ def _look_up_order(
         part = slice(int(children[0]), int(children[-1]))
         own_grams = np.empty(len(at), np.int32)
         own_found = np.empty((len(at), 5), np.int32)
-        kernels.look_up(
+        kernels.find_pairs(
             piece[0], children, table.words[part], column[part], contexts[own], ids[at], own_grams, own_found
         )
         grams[at] = np.where(own_grams < 0, -1, own_grams + part.start)

@@ -1,4 +1,4 @@
-"""What counting hands on: for each order a table of n-grams, linked to their contexts and suffixes.
+"""The result of counting: for each order a table of n-grams, linked to their contexts and suffixes.
 
 An n-gram is known by its number within its order. Order 1 is the vocabulary itself. From order 2 on, n-grams are sorted
 by context and then by word, so those that share a context ``h`` are the range ``children[h] : children[h + 1]``.
@@ -17,10 +17,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import even_ranges
 from plre.progress import Progress
 from plre.scratch import Column, Scratch, slices
 from plre.text.encode import EncodedText
+from plre.threads import even_ranges
 
 #: N-grams of a piece, and the fewest pieces an order is cut into. A piece starts at a multiple of so many contexts: to
 #: find out where, only these are looked at.

@@ -24,12 +24,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import parallel
 from plre.counts import _tree as kernels
 from plre.counts._kernels import add_words, close_buckets, count_predecessors, keep_raw
 from plre.errors import UsageError
 from plre.scratch import slices
 from plre.text.vocabulary import BOS, EOS
+from plre.threads import parallel
 
 #: Positions of a piece of text, and the fewest of a bucket: the first slot's symbols are cut into buckets.
 _PIECE = 1 << 20

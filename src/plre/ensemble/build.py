@@ -19,16 +19,16 @@ from plre.ensemble.ladder import split
 from plre.ensemble.recipe import Recipe, Rung
 from plre.lowrank.blocks import Blocks, Factors, average, stack
 from plre.lowrank.factorise import factorise
+from plre.model.compact import CompactNgrams, compress
 from plre.model.component import Component
 from plre.model.lm import LanguageModel
-from plre.model.compact import CompactNgrams, compress
 from plre.model.ngrams import Columns, Ngrams, Order, assemble
 from plre.progress import Advance, Progress
 from plre.scratch import Column, Growing, Scratch, slices
 from plre.smoothing.discounts import Discount, counts_of_counts, estimate
 from plre.smoothing.jelinek_mercer import Shares
-from plre.text.encode import overlapped
 from plre.text.vocabulary import BOS, EOS, Vocabulary
+from plre.threads import overlapped
 
 #: N-grams that are looked at together.
 _PIECE = 1 << 20
@@ -175,7 +175,9 @@ class Builder:
         }
         return Component(body, about=about)
 
-    def build(self, metadata: dict[str, Any] | None = None, recipe: Recipe | None = None, *, bits: int = 32) -> LanguageModel:
+    def build(
+        self, metadata: dict[str, Any] | None = None, recipe: Recipe | None = None, *, bits: int = 32
+    ) -> LanguageModel:
         """The model of these n-grams alone. ``bits`` is what a probability takes."""
         recipe = recipe or self.recipe
         component = self.component(recipe, bits=bits)
@@ -285,7 +287,7 @@ class Builder:
 
 @dataclass(frozen=True)
 class _Added:
-    """What one order gives: its probabilities, what they sum to beyond 1 after each context, and its contexts' weights."""
+    """One order: its probabilities, what they sum to beyond 1 after each context, and the weights of its contexts."""
 
     prob: Column
     sums: NDArray[np.float32]

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import even_ranges, parallel
 from plre.counts.tree import Level, Map, Slot, count_tree
 from plre.ensemble import _contexts as kernels
 from plre.errors import UsageError
@@ -26,6 +25,7 @@ from plre.model.component import Component
 from plre.model.contexts import WORDS, ContextLevel, assemble
 from plre.smoothing.discounts import Steps, counts_of_counts, estimate
 from plre.text.vocabulary import BOS, EOS
+from plre.threads import even_ranges, parallel
 
 #: Pieces that a level is cut into, for threads.
 _PIECES = 64

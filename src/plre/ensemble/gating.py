@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import parallel
 from plre.counts.lookup import Events
 from plre.ensemble import _gating as kernels
-from plre.model.gates import Gates
 from plre.model._plan import GATE_BUCKETS
+from plre.model.gates import Gates
 from plre.scratch import slices
 from plre.smoothing._kernels import BUCKETS
 from plre.smoothing.discounts import Steps
+from plre.threads import parallel
 
 #: EM stops after so many steps, or when some in a row gain less than this many nats an event. A single one may well
 #: lose: as more or less leaks, contexts fall into other buckets.

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import cpu_count, parallel
+from plre.ensemble.combine import all_words, combine, renumber
 from plre.errors import TextError, UsageError
 from plre.model.lm import LanguageModel
-from plre.ensemble.combine import all_words, combine, renumber
 from plre.model.scoring import score_ids
 from plre.progress import Progress
 from plre.text.encode import TextOptions, encode_text
 from plre.text.sources import Errors, Source, sized
 from plre.text.vocabulary import BOS
+from plre.threads import cpu_count, parallel
 
 _STEPS = 1000
 _TOLERANCE = 1e-9

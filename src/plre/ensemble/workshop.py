@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import parallel
 from plre.clustering.exchange import check_memory, exchange
 from plre.counts.cut import cut
 from plre.counts.lookup import Events, look_up
@@ -34,6 +33,7 @@ from plre.scratch import Scratch
 from plre.smoothing.discounts import Discount, Steps
 from plre.text.encode import EncodedText
 from plre.text.vocabulary import BOS
+from plre.threads import parallel
 
 #: Class n-grams of at least this order are left out where they are rare.
 _FIRST_CUT = 3

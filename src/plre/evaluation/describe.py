@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from plre.evaluation.report import signature
-from plre.model.lm import LanguageModel
+from plre.model.compact import CompactNgrams
 from plre.model.component import Component
 from plre.model.contexts import Contexts
+from plre.model.lm import LanguageModel
 from plre.model.ngrams import Ngrams
 from plre.text.vocabulary import SPECIAL
 
@@ -64,7 +65,7 @@ def _describe_component(number: int, component: Component) -> str:
 def _describe_body(component: Component) -> list[str]:
     """A line for each order or level."""
     body = component.body
-    return _describe_orders(body, component) if isinstance(body, Ngrams) else _describe_levels(body)
+    return _describe_levels(body) if isinstance(body, Contexts) else _describe_orders(body, component)
 
 
 def _describe_levels(body: Contexts) -> list[str]:
@@ -79,7 +80,7 @@ def _describe_levels(body: Contexts) -> list[str]:
     return lines
 
 
-def _describe_orders(body: Ngrams, component: Component) -> list[str]:
+def _describe_orders(body: Ngrams | CompactNgrams, component: Component) -> list[str]:
     """A line for each order."""
     about = component.about
     lines = ["  order      n-grams  bytes each  discounts            low rank layers (power, rank)"]

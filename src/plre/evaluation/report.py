@@ -19,7 +19,10 @@ from plre.text.sources import Errors, Source
 
 @dataclass(frozen=True)
 class Report:
-    """What a model makes of a text. ``tokens`` are all words and, if the model has them, sentence ends."""
+    """The perplexity of a text under a model, counted in every way.
+
+    ``tokens`` are all words and, if the model has them, sentence ends.
+    """
 
     name: str
     tally: Tally
@@ -43,7 +46,7 @@ class Report:
 
     @property
     def tokens(self) -> int:
-        """Everything that was predicted."""
+        """Words and sentence ends: everything that was predicted."""
         return int(self.tally.counts.sum())
 
     @property
@@ -53,22 +56,22 @@ class Report:
 
     @property
     def perplexity(self) -> float:
-        """All tokens, ``</s>`` counted, unknown words as ``<unk>``."""
+        """Perplexity over all tokens, ``</s>`` counted, unknown words as ``<unk>``."""
         return self.tally.perplexity()
 
     @property
     def perplexity_excluding_oov(self) -> float:
-        """Without unknown words."""
+        """Perplexity without unknown words."""
         return self.tally.perplexity(oov=False)
 
     @property
     def perplexity_excluding_eos(self) -> float:
-        """Without ``</s>``."""
+        """Perplexity without ``</s>``."""
         return self.tally.perplexity(eos=False)
 
     @property
     def perplexity_excluding_both(self) -> float:
-        """Without unknown words and ``</s>``."""
+        """Perplexity without unknown words and ``</s>``."""
         return self.tally.perplexity(oov=False, eos=False)
 
     def as_dict(self) -> dict[str, Any]:
@@ -88,6 +91,10 @@ class Report:
             "seconds": self.seconds,
             "signature": self.signature,
         }
+
+    def __repr__(self) -> str:
+        share = f", {self.oov / self.words:.2%} of words unknown" if self.words else ""
+        return f"<plre.Report on {self.name}: perplexity {self.perplexity:.2f}, {self.tokens:,} tokens{share}>"
 
     def __str__(self) -> str:
         share = self.oov / self.words if self.words else 0.0
@@ -123,7 +130,7 @@ def _number(value: float) -> float | None:
 
 
 def signature(lm: LanguageModel) -> str:
-    """How a number was computed, short enough to stand below a table."""
+    """A line that says how a number was computed, short enough to stand below a table."""
     about = lm.metadata
     method = about["method"] + (f"/{about['preset']}" if about.get("preset") else "")
     classes = about.get("classes", "")
@@ -171,7 +178,7 @@ def evaluate(
 
 
 def total(reports: list[Report]) -> Report:
-    """All texts as one."""
+    """The report on several texts as if they were one."""
     whole = Tally(reports[0].tally.order)
     for report in reports:
         whole.add(report.tally)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import even_ranges, parallel
 from plre.errors import TooLargeError
 from plre.lowrank import _kernels as kernels
+from plre.threads import even_ranges, parallel
 
 #: Numbers that one side of an order's factors may have: a model file points into them with 32 bits.
 LARGEST = 2**31 - 1

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import Team, even_ranges
 from plre.lowrank import _kernels as kernels
 from plre.lowrank._lanes import LANES
 from plre.lowrank.blocks import Blocks, Factors
 from plre.progress import Advance
+from plre.threads import Team, even_ranges
 
 #: A block with more work than this (non-zeros times rank) is shared among threads; others go to one thread each.
 _LARGE = 4_000_000

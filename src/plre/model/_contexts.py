@@ -51,8 +51,8 @@ from plre.model._plan import (
     spare_row,
     symbol_of,
 )
+from plre.model._tables import ask_seeds, find_records, first_from, found_in, key_of, run_of, slot_number
 from plre.text._kernels import BOS
-from plre.model._tables import ask_seeds, find_records, first_from, key_of, run_of, slot_in, slot_number
 
 #: Where the number of a slot stands: a context's backoff, an event's probability.
 NUMBER = 4
@@ -123,8 +123,8 @@ def answer(plan, component, block):
         context_lanes = at(plan, table_of(plan, component, 2 * j) + LANES)
         event_lanes = at(plan, table_of(plan, component, 2 * j + 1) + LANES)
         for k in range(1, columns):
-            context = slot_in(peek64(contexts + 8 * k), np.uint64(peek64(context_hashes + 8 * k)), context_lanes, nowhere)
-            event = slot_in(peek64(events + 8 * k), np.uint64(peek64(event_hashes + 8 * k)), event_lanes, nowhere)
+            context = found_in(contexts, context_hashes, k, context_lanes, nowhere)
+            event = found_in(events, event_hashes, k, event_lanes, nowhere)
             # Contexts hang on coarser ones, and events on contexts.
             known = (context != nowhere) & ((j == 0) | (peek64(places_of(space, 2 * j - 2) + 8 * k) != nowhere))
             context = context if known else nowhere
@@ -167,7 +167,9 @@ def spread(plan, component, block):
         first, stop = first_from(plan, table, first, stop, low), first_from(plan, table, first, stop, high)
         while first < stop:
             count = min(stop - first, BLOCK)
-            find_records(plan, table, np.uint64(peek64(keys + 8 * j)), first, first + count, nowhere, symbols, hashes, places)
+            find_records(
+                plan, table, np.uint64(peek64(keys + 8 * j)), first, first + count, nowhere, symbols, hashes, places
+            )
             for i in range(count):
                 s, place = peek64(symbols + 8 * i), peek64(places + 8 * i)
                 if s >= low and s < high and place != nowhere:

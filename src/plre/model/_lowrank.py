@@ -1,7 +1,7 @@
 """Low rank layers of n-grams: products of factor rows, for n-grams that were not seen.
 
-The slice of order n for a middle m (of n - 2 words) has a row for each (m, w) and a column for each context (x, m). Both
-are (n-1)-grams, and each of those has one pointer into the factors: before it stand its factors as a context (the
+The slice of order n for a middle m (of n - 2 words) has a row for each (m, w) and a column for each context (x, m).
+Both are (n-1)-grams, and each of those has one pointer into the factors: before it stand its factors as a context (the
 *right* row, as long as the rank of its suffix's slice), from it on those as a row (the *left* row, as long as the rank
 of its context's slice). Bigrams have one slice, whose rows and columns are the words.
 """

@@ -56,8 +56,8 @@ from plre.model._plan import (
     spare_row,
     symbol_of,
 )
+from plre.model._tables import ask_seeds, find_records, first_from, found_in, key_of, run_of
 from plre.text._kernels import BOS
-from plre.model._tables import ask_seeds, find_records, first_from, key_of, run_of, slot_in
 
 #: Where the numbers of a slot stand.
 PROBABILITY, BACKOFF, LACK = 4, 8, 12
@@ -138,17 +138,16 @@ def answer_ngrams(plan, component, block, low_rank):
         hashes, places, contexts = hashes_of(space, n - 2), places_of(space, n - 2), places_of(space, n - 3)
         poke64(places, plan + 8 * NOT_ASKED)
         for k in range(1, columns):
-            place = slot_in(peek64(places + 8 * k), np.uint64(peek64(hashes + 8 * k)), lanes, nowhere)
+            place = found_in(places, hashes, k, lanes, nowhere)
             context = peek64(contexts + 8 * (k - 1))
-            # Whatever is stored has its context and its suffix stored: what lacks one is a check that is right by chance.
+            # Whatever is stored has its context and its suffix stored: else the check is right by chance.
             seen = (place != nowhere) & (context != nowhere) & (peek64(contexts + 8 * k) != nowhere)
             poke64(places + 8 * k, place if seen else nowhere)
             number = np.float64(peek_float(place + PROBABILITY if seen else context + BACKOFF))
             poke_double(probs + 8 * k, number if seen else number * peek_double(probs + 8 * k))
             poke64(matched + 8 * k, peek64(matched + 8 * k) + np.int64(seen))
-        if low_rank:
-            if at(plan, own + FACTORS) != 0:
-                add_low_rank(plan, component, own, n, columns, space, probs)
+        if low_rank and at(plan, own + FACTORS) != 0:
+            add_low_rank(plan, component, own, n, columns, space, probs)
         if orders != 0:
             keep_order(orders, n, probs, columns)
     if at(plan, component + MISSING) != 0:
@@ -175,7 +174,7 @@ def open_gates(plan, component, block, columns, space):
 
     It is the longest context after which something was seen: the others lack nothing of their own.
     """
-    rows, lacking, nowhere = at(block, ROW), at(block, LACKING), plan + 8 * NOWHERE
+    rows, lacking = at(block, ROW), at(block, LACKING)
     for k in range(1, columns):
         poke64(rows + 8 * k, 0)
         poke64(lacking + 8 * k, at(plan, component + ROOT))
@@ -223,9 +222,8 @@ def spread_ngrams(plan, component, block, low_rank):
     keys = spare_row(space, order - 1, 0)
     keys_before(plan, component, block, keys)
     move_keys(plan, component, block, at(block, FIRST), keys)
-    if low_rank:
-        if top > 0 and at(plan, table_of(plan, component, 2) + FACTORS) != 0:
-            spread_bigrams(plan, component, peek64(places_of(space, -1) + 8 * last), space, last, top, low, high, out)
+    if low_rank and top > 0 and at(plan, table_of(plan, component, 2) + FACTORS) != 0:
+        spread_bigrams(plan, component, peek64(places_of(space, -1) + 8 * last), space, last, top, low, high, out)
     for n in range(1, top + 1):
         spread_seen(plan, component, n, top, space, last, low, high, out, low_rank)
 
@@ -247,7 +245,9 @@ def spread_bigrams(plan, component, context, space, last, top, low, high, out):
     right = pointer_of(plan, component, table, 2, context)
     scale = weight_above(space, 1, top, last)
     for s in range(low, high):
-        poke_double(out + 8 * s, peek_double(out + 8 * s) + scale * product(plan, table, rank, right, (2 * s + 1) * rank))
+        poke_double(
+            out + 8 * s, peek_double(out + 8 * s) + scale * product(plan, table, rank, right, (2 * s + 1) * rank)
+        )
 
 
 @kernel
@@ -267,18 +267,18 @@ def spread_seen(plan, component, n, top, space, last, low, high, out, low_rank):
     first, stop = first_from(plan, table, first, stop, low), first_from(plan, table, first, stop, high)
     layers = False
     rank, right, above, above_scale = np.int64(0), np.int64(0), np.int64(0), 0.0
-    if low_rank:
-        if n < top:
-            above = table_of(plan, component, n + 2)
-            if at(plan, above + FACTORS) != 0:
-                layers = True
-                rank = rank_of(plan, component, above, n + 2, context)
-                longer = peek64(places_of(space, n - 1) + 8 * last)
-                right = pointer_of(plan, component, above, n + 2, longer)
-                above_scale = weight_above(space, n + 1, top, last)
+    if low_rank and n < top:
+        above = table_of(plan, component, n + 2)
+        layers = at(plan, above + FACTORS) != 0
+        if layers:
+            rank = rank_of(plan, component, above, n + 2, context)
+            right = pointer_of(plan, component, above, n + 2, peek64(places_of(space, n - 1) + 8 * last))
+            above_scale = weight_above(space, n + 1, top, last)
     while first < stop:
         count = min(stop - first, BLOCK)
-        find_records(plan, table, np.uint64(peek64(keys + 8 * n)), first, first + count, nowhere, symbols, hashes, places)
+        find_records(
+            plan, table, np.uint64(peek64(keys + 8 * n)), first, first + count, nowhere, symbols, hashes, places
+        )
         for j in range(count):
             s, place = peek64(symbols + 8 * j), peek64(places + 8 * j)
             if s < low or s >= high or place == nowhere:

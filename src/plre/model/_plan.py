@@ -11,9 +11,9 @@ from __future__ import annotations
 from plre._jit import kernel
 from plre._memory import peek32, peek64
 
-#: Of the model: its words, the longest n-gram that has a say, its components, its vocabulary (see ``text/_kernels.py``),
-#: a work space for questions that keep the GIL, where in a work space the window of a single question is, and two
-#: records of 16 bytes that say backoff 1: one stands for what was not found, the other for what was not looked for.
+#: Of the model: its words, the longest n-gram that has a say, its components, its vocabulary (``text/_kernels.py``), a
+#: work space for questions that keep the GIL, where in a work space the window of a single question is, and two records
+#: of 16 bytes that say backoff 1: one stands for what was not found, the other for what was not looked for.
 (WORDS, REACH, COMPONENTS, SLOTS, SLOT_COUNT, STARTS, LETTERS, LETTER_COUNT, WORK, WINDOW, NOWHERE, _1, NOT_ASKED, _2,
  MODEL_WIDTH) = range(15)  # fmt: skip
 
@@ -26,12 +26,12 @@ from plre._memory import peek32, peek64
 (ASK, ANSWER, SPREAD, LEVELS, SYMBOLS, MAP, SHARES, WEIGHT, MEMBERS, GATES, ROOT, UNIGRAMS, WEIGHTS, MISSING,
  TABLES, TABLE_COUNT, OFFSET, CHAIN, BUFFER, COMPONENT_WIDTH) = range(20)  # fmt: skip
 
-#: Of a table: its lines and seeds, the bits that choose a shard, buckets of all shards and lines of each, the lanes in which checks
-#: stand, words of 4 bytes in a slot, slots of a line and a factor that divides by the words of a slot; the symbols of
-#: its records and bytes of a symbol, how many records there are, the bits that end a run; where the run of each owner
-#: starts, bytes of such a number, and how many owners there are; and the low rank layers, see ``_lowrank.py``. From STRIDE
-#: on, of compact n-grams: bytes of a record, of a symbol, of a number and of a start, and the codes of probabilities,
-#: of weights and of both sides' factors, see ``_compact.py``.
+#: Of a table: its lines and seeds, the bits that choose a shard, buckets of all shards and lines of each, the lanes in
+#: which checks stand, words of 4 bytes in a slot, slots of a line and a factor that divides by the words of a slot; the
+#: symbols of its records and bytes of a symbol, how many records there are, the bits that end a run; where the run of
+#: each owner starts, bytes of such a number, and how many owners there are; and the low rank layers (``_lowrank.py``).
+#: From STRIDE on, of compact n-grams (``_compact.py``): bytes of a record, of a symbol, of a number and of a start, and
+#: the codes of probabilities, of weights and of both sides' factors.
 (LINES, SEEDS, SHARD_BITS, BUCKETS, HEIGHT, LANES, SLOT, PER_LINE, INVERSE, LIST, LIST_BYTES, RECORDS, ENDS,
  RUNS, RUN_BYTES, OWNERS, RANKS, POINTERS, FACTORS, FACTOR_COUNT, RANK,
  STRIDE, SYMBOL_BYTES, NUMBER_BYTES, START_BYTES, PROB_BASE, PROB_STEP, WEIGHT_BASE, WEIGHT_STEP, RIGHT_BASE,

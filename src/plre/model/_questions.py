@@ -90,7 +90,7 @@ from plre.model._plan import (
     spare_row,
 )
 from plre.model._tables import ask_lines
-from plre.text._kernels import BATCH, BOS, EOS, NOTHING, UNK, look_up, split_words
+from plre.text._kernels import BATCH, BOS, EOS, NOTHING, look_up, split_words
 
 #: Products of probabilities are turned into a logarithm before they get too small for a float.
 SMALL = 1e-200
@@ -260,7 +260,11 @@ def score_line(plan, data, bos, eos):
     window = at(block, IDS)
     ids = ints_at(window, reach + BATCH + 1)
     space = window + 4 * (reach + BATCH + 2)
-    begins, ends, hashes = longs_at(space, BATCH), longs_at(space + 8 * BATCH, BATCH), hashes_at(space + 16 * BATCH, BATCH)
+    begins, ends, hashes = (
+        longs_at(space, BATCH),
+        longs_at(space + 8 * BATCH, BATCH),
+        hashes_at(space + 16 * BATCH, BATCH),
+    )
     slots, starts = ints_at(at(plan, SLOTS), at(plan, SLOT_COUNT)), ints_at(at(plan, STARTS), at(plan, WORDS) + 1)
     letters = bytes_at(at(plan, LETTERS), at(plan, LETTER_COUNT))
     for i in range(reach):
@@ -482,9 +486,9 @@ def draw(plan, block, buffer, allowed, share, probs):
         for w in range(low, high):
             if probs[w] > 0:
                 passed += probs[w]
-                last = w
+                last = np.int64(w)
                 if passed > share * total:
-                    return w
+                    return last
         low, high = high, min(4 * high, words)
     return last  # the probabilities add up to a little less than one
 
@@ -506,7 +510,7 @@ def draw_sharpened(plan, block, buffer, allowed, share, temperature, probs):
     for w in range(len(probs)):
         if probs[w] > 0:
             passed += (probs[w] / largest) ** (1 / temperature)
-            last = w
+            last = np.int64(w)
             if passed > share * total:
                 return last
     return last

@@ -80,6 +80,12 @@ def slot_in(line, x, lanes, nowhere):
 
 
 @kernel
+def found_in(places, hashes, column, lanes, nowhere):
+    """:func:`slot_in` for the line and the hash in one column of two rows of the work space."""
+    return slot_in(peek64(places + 8 * column), np.uint64(peek64(hashes + 8 * column)), lanes, nowhere)
+
+
+@kernel
 def ask_seeds(plan, table, keys, hashes, places, first, last):
     """Turn keys into their hashes and where their seeds are, and ask for those, in columns ``first`` to ``last``.
 
@@ -166,7 +172,7 @@ def find_records(plan, table, owner, first, last, nowhere, symbols, hashes, plac
     ask_lines(plan, table, hashes, places, 0, count)
     lanes = at(plan, table + LANES)
     for j in range(count):
-        poke64(places + 8 * j, slot_in(peek64(places + 8 * j), np.uint64(peek64(hashes + 8 * j)), lanes, nowhere))
+        poke64(places + 8 * j, found_in(places, hashes, j, lanes, nowhere))
 
 
 # --- building --------------------------------------------------------------------------------------------------------
@@ -231,7 +237,7 @@ def sort_buckets(hashes, first, buckets, order, starts):
 @kernel
 def _has(lines, line, used, slot, check):
     """Whether one of the used slots of a line has a check."""
-    for j in range(used):
+    for j in range(used):  # noqa: SIM110
         if lines[line * 16 + j * slot] == check:
             return True
     return False
@@ -240,7 +246,7 @@ def _has(lines, line, used, slot, check):
 @kernel
 def _repeated(hashes, order, first, k):
     """Whether the record ``k`` of a bucket has the hash of one before it."""
-    for j in range(k):
+    for j in range(k):  # noqa: SIM110
         if hashes[order[first + j]] == hashes[order[first + k]]:
             return True
     return False

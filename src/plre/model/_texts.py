@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from plre._jit import kernel
 from plre.text._kernels import EOS, UNK
 

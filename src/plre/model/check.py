@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from plre.errors import ModelFileError
 from plre.model import storage
 from plre.model import tables as t
+from plre.model.compact import CompactNgrams
 from plre.model.component import Component
 from plre.model.contexts import Contexts
-from plre.model.compact import CompactNgrams
+from plre.model.file import Tensors
 from plre.model.ngrams import Ngrams
 from plre.scratch import Scratch
 
@@ -139,7 +140,7 @@ def _check_contexts(body: Contexts) -> None:
 
 
 def _check_table(
-    tensors: dict[str, NDArray[np.generic]],
+    tensors: Tensors,
     name: str,
     symbols: int,
     owners: NDArray[np.uint64],

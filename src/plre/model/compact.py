@@ -11,7 +11,7 @@ order{n}.factors        the factors, as codes
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -118,11 +118,12 @@ class CompactNgrams:
         sizes = self.sizes
         for n in range(2, min(self.order, highest or self.order) + 1):
             children = self._children(n, sizes)
-            number = dict(zip(("prob", "backoff", "missing"), self._numbers(n, sizes), strict=False))
-            order = Order(self._field(n, sizes, 0, t.width_of(self.symbols - 1)).astype(np.int32), children, **number)
-            columns.orders.append(order)
+            words = self._field(n, sizes, 0, t.width_of(self.symbols - 1)).astype(np.int32)
+            prob, *weights = self._numbers(n, sizes)
+            backoff, missing = (*weights, None, None)[:2]
+            columns.orders.append(Order(words, children, prob, backoff, missing))
             if n in self.low_rank:
-                columns.orders[-1] = Order(order.words, children, **number, factors=self._factors(n, columns))
+                columns.orders[-1] = replace(columns.orders[-1], factors=self._factors(n, columns))
         return columns
 
     def _field(self, n: int, sizes: tuple[int, ...], offset: int, size: int, more: int = 0) -> NDArray[np.int64]:
@@ -137,9 +138,7 @@ class CompactNgrams:
     def _numbers(self, n: int, sizes: tuple[int, ...]) -> list[NDArray[np.float32]]:
         first, weights = t.width_of(self.symbols - 1), backoff_code(self.size)
         codes = [self.codes[n - 2][0], *([weights] * (1 + self.missing) if n < self.order else [])]
-        return [
-            code.decode(self._field(n, sizes, first + k * self.size, self.size)) for k, code in enumerate(codes)
-        ]
+        return [code.decode(self._field(n, sizes, first + k * self.size, self.size)) for k, code in enumerate(codes)]
 
     def _children(self, n: int, sizes: tuple[int, ...]) -> NDArray[np.int32]:
         if n == 2:
@@ -153,16 +152,16 @@ class CompactNgrams:
         coded, ranks = t.unpack(self.tensors[f"order{n}.factors"], self.size), self.tensors[f"order{n}.ranks"]
         right_values, left_values = right_code.decode(coded), left_code.decode(coded)
         if n == 2:
-            rank = int(ranks[0])
-            right = right_values.reshape(self.symbols, 2, rank)[:, 0].reshape(-1)
-            left = left_values.reshape(self.symbols, 2, rank)[:, 1].reshape(-1)
-            starts = rank * np.arange(self.symbols + 1, dtype=np.int64)
-            return Factors(np.array([rank], np.int32), left, starts[[0, -1]], right, starts)
+            highest = int(ranks[0])
+            right = right_values.reshape(self.symbols, 2, highest)[:, 0].reshape(-1)
+            left = left_values.reshape(self.symbols, 2, highest)[:, 1].reshape(-1)
+            starts = highest * np.arange(self.symbols + 1, dtype=np.int64)
+            return Factors(np.array([highest], np.int32), left, starts[[0, -1]], right, starts)
         row_start = columns.orders[n - 3].children
         suffixes, rank = columns.suffixes(n - 1), np.asarray(ranks)
         left_start = np.concatenate([[0], np.cumsum(np.diff(row_start) * rank.astype(np.int64))])
         right_start = np.concatenate([[0], np.cumsum(rank[suffixes], dtype=np.int64)])
-        left, right, unused = (np.empty(size, np.float32) for size in (left_start[-1], right_start[-1], 0))
+        left, right = np.empty(left_start[-1], np.float32), np.empty(right_start[-1], np.float32)
         pointers = self.tensors[f"order{n}.pointers"]
         arrays = row_start, rank, suffixes, pointers
         other_left, other_right = np.empty_like(left), np.empty_like(right)
@@ -182,9 +181,8 @@ def compress(columns: Columns, bits: int) -> CompactNgrams:
         fields = [(words, t.width_of(symbols - 1)), (code.encode(prob, size), size)]
         if n < order:
             starts = np.asarray(columns.orders[n - 1].children[:])
-            for weights in (own.backoff, own.missing):
-                if weights is not None:
-                    fields.append((backoff_code(size).encode(np.asarray(weights[:]), size), size))
+            weights = [np.asarray(each[:]) for each in (own.backoff, own.missing) if each is not None]
+            fields += [(backoff_code(size).encode(each, size), size) for each in weights]
             fields.append((starts, t.width_of(int(starts[-1]))))
         if n == 2:
             runs = np.append(np.asarray(own.children[:]), len(words))

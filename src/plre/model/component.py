@@ -2,8 +2,8 @@
 
     P(w | h) = sum over components of  weight(h) * share(w) * P_component(symbol(w) | h)
 
-A component predicts symbols: words, or classes of words. Its body (:class:`Ngrams`, :class:`CompactNgrams` or :class:`Contexts`) knows how;
-everything else about it is here.
+A component predicts symbols: words, or classes of words. Its body knows how, and is one of three kinds (``ngrams.py``,
+``compact.py``, ``contexts.py``); everything else about it is here.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,11 @@ class Contexts:
             raise ValueError("a component of contexts makes no sense")
         if any(not WORDS <= slot.map < len(counts) or not 1 <= slot.distance <= FARTHEST for slot in chain):
             raise ValueError("a chain of contexts makes no sense")
-        parts = [f"{kind}.{part}" for kind in ("contexts", "events") for part in ("lines", "seeds", "symbols", "ends", "runs")]
+        parts = [
+            f"{kind}.{part}"
+            for kind in ("contexts", "events")
+            for part in ("lines", "seeds", "symbols", "ends", "runs")
+        ]
         names = {"unigrams", *(f"map{k}" for k in range(len(counts)))}
         names |= {f"level{j}.{part}" for j in range(1, len(chain) + 1) for part in parts}
         check_names(tensors, names)
@@ -114,7 +119,7 @@ def assemble(
     made = Contexts(len(unigrams), tuple(chain), counts, tensors)
     scratch = Scratch()
     keys, slots, owners = np.zeros(1, np.uint64), None, 1
-    for j, (coarser, level) in enumerate(zip(levels, levels[1:], strict=False), 1):
+    for j, (coarser, level) in enumerate(pairwise(levels), 1):
         keys = t.child_keys(coarser.children, keys, level.symbols, scratch)
         placed = t.place(keys, [level.backoff], threads=threads)
         symbols = made.slot_symbols(j - 1)
@@ -126,9 +131,7 @@ def assemble(
     return made
 
 
-def _tensors(
-    name: str, placed: t.Placed, symbols: Any, count: int, children: Any, slots: Any, owners: int
-) -> Tensors:
+def _tensors(name: str, placed: t.Placed, symbols: Any, count: int, children: Any, slots: Any, owners: int) -> Tensors:
     """The tensors of one table."""
     return {
         f"{name}.lines": placed.lines,

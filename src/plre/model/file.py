@@ -44,7 +44,7 @@ Shapes = dict[str, tuple[np.dtype[Any], int]]
 
 
 def in_order(tensors: Tensors) -> Tensors:
-    """Tensors in the order of a file: cache lines first, then wide types before narrow ones, so that all are aligned."""
+    """Tensors in the order of a file: cache lines first, then wide types before narrow ones; so all are aligned."""
 
     def place(item: tuple[str, NDArray[Any]]) -> tuple[bool, int]:
         return not item[0].endswith(".lines"), -item[1].dtype.itemsize
@@ -150,7 +150,7 @@ def read(path: str) -> tuple[dict[str, str], Tensors]:
             if size < 16:
                 raise ModelFileError(f"{path}: is empty or cut off ({size} bytes); it is not a plre model")
             length = int.from_bytes(first[:8], "little")
-            if length > _LARGEST_HEADER or (8 + length) % _ALIGN or first[8:9] != b"{":
+            if length > _LARGEST_HEADER or first[8:9] != b"{":
                 raise ModelFileError(f"{path}: is not a plre model; {_looks_like(first)}")
             if 8 + length > size:
                 raise ModelFileError(f"{path}: is cut off within its header; copy or train it again")
@@ -179,9 +179,7 @@ def read(path: str) -> tuple[dict[str, str], Tensors]:
                 continue
             if start < 0 or start % dtype.itemsize or stop - start != dtype.itemsize * int(np.prod(entry["shape"])):
                 raise ValueError(f"tensor {name} has impossible offsets")
-            if len(entry["shape"]) != 1:
-                raise ValueError(f"tensor {name} is not flat")
-            tensors[name] = data[start:stop].view(dtype)
+            tensors[name] = data[start:stop].view(dtype).reshape(entry["shape"])
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ModelFileError(f"{path}: its header is damaged ({error}); copy or train the model again") from None
     if "plre" not in metadata:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from plre.model._plan import GATE_BUCKETS
 
 
-
 @dataclass(frozen=True)
 class Gates:
     """The table, and what the leader's unigrams lack to sum to one."""

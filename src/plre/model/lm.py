@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import cpu_count, parallel
 from plre.errors import ModelFileError, PlreError, TextError, UsageError
 from plre.model import _questions as questions
 from plre.model import check, neighbours, storage
@@ -24,6 +23,7 @@ from plre.progress import Progress
 from plre.text.encode import TextOptions
 from plre.text.sources import Errors, Source
 from plre.text.vocabulary import BOS, EOS, NOTHING, UNK, Vocabulary
+from plre.threads import cpu_count, parallel
 
 #: What a decoder carries from word to word: the words that still matter, as ids of 4 bytes, oldest first. Equal states
 #: give equal futures. Being bytes, states can be hashed, compared, copied and pickled for nothing.
@@ -266,9 +266,7 @@ class LanguageModel:
         probs, _, states, _ = self._steps([state], words)
         return _log10s(probs), states
 
-    def advance_batch(
-        self, states: Sequence[State], words: Sequence[Word]
-    ) -> tuple[NDArray[np.float64], list[State]]:
+    def advance_batch(self, states: Sequence[State], words: Sequence[Word]) -> tuple[NDArray[np.float64], list[State]]:
         """:meth:`advance` for many states, each with a word of its own."""
         if len(states) != len(words):
             raise UsageError(f"there are {len(states)} states but {len(words)} words; give one word for each state")
@@ -295,12 +293,12 @@ class LanguageModel:
         contexts, sizes = self._contexts(states)
         ids = np.array([self._ids[word] for word in words], np.int32)
         probs, matched, kept = np.empty(len(ids)), np.empty(len(ids), np.int8), np.empty(len(ids), np.int64)
-        bad = questions.step_many(
-            self._address, self.plan.work_space(), contexts, sizes, ids, probs, matched, kept
-        )
+        bad = questions.step_many(self._address, self.plan.work_space(), contexts, sizes, ids, probs, matched, kept)
         if bad >= 0:
             raise _not_a_state(states[bad if len(states) > 1 else 0])
-        after = np.concatenate([np.broadcast_to(contexts, (len(ids), self.reach)), ids[:, None]], axis=1, dtype=np.int32)
+        after = np.concatenate(
+            [np.broadcast_to(contexts, (len(ids), self.reach)), ids[:, None]], axis=1, dtype=np.int32
+        )
         data, width = after.tobytes(), 4 * (self.reach + 1)
         ends = range(width, len(data) + 1, width)
         return probs, matched, [data[end - 4 * n : end] for end, n in zip(ends, kept.tolist(), strict=True)], ids
@@ -331,7 +329,14 @@ class LanguageModel:
         ids = np.array([self._ids[word]], np.int32)
         probs = np.empty(1)
         questions.step_many(
-            self._address, self.plan.work_space(), contexts, sizes, ids, probs, np.empty(1, np.int8), np.empty(1, np.int64)
+            self._address,
+            self.plan.work_space(),
+            contexts,
+            sizes,
+            ids,
+            probs,
+            np.empty(1, np.int8),
+            np.empty(1, np.int64),
         )
         return float(probs[0])
 

@@ -7,7 +7,7 @@ the mean of both.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ _CANDIDATES = 20_000
 #: The words beside a word are told apart by their classes, or, in a model without classes, if they are among so many.
 _FREQUENT = 1_000
 
-Profiles = NDArray[np.floating]
+Profiles = NDArray[Any]
 
 
 def nearest(lm: LanguageModel, word: str, k: int) -> list[tuple[str, float]]:
@@ -62,9 +62,7 @@ def latent_classes(component: Component) -> tuple[Profiles, Profiles] | None:
     return _rows_to_one(predicted), _rows_to_one(before * predicted.sum(axis=0))
 
 
-def beside(
-    component: Component, groups: NDArray[np.int32], candidates: NDArray[np.int64]
-) -> tuple[Profiles, Profiles]:
+def beside(component: Component, groups: NDArray[np.int32], candidates: NDArray[np.int64]) -> tuple[Profiles, Profiles]:
     """For each candidate what stands before it and what after it: the share of each group of words."""
     assert not isinstance(component.body, Contexts)
     columns = component.body.columns(2)

@@ -3,8 +3,8 @@
 unigrams               P(s) of each symbol, and 0 for "not known", the symbol after the last one
 weights                of each symbol as a context: backoff and missing mass; of "not known": 1 and 0
 order{n}.lines, ...    the table of order n, from 2 on (``tables.py``); an n-gram's owner is its context
-order{n}.ranks         if order n has low rank layers and n > 2: the rank of each slice, by slot of order n - 2 (of order
-                       1: by symbol)
+order{n}.ranks         if order n has low rank layers and n > 2: the rank of each slice, by slot of order n - 2, or by
+                       symbol
 order{n}.pointers      n > 2: where in the factors each (n-1)-gram's are, by slot (``_lowrank.py``)
 order{n}.factors       the factors
 """
@@ -195,7 +195,9 @@ class _Places:
         return out
 
 
-def _factor_tensors(n: int, f: Factors, orders: Sequence[Order], places: Sequence[_Places], scratch: Scratch) -> Tensors:
+def _factor_tensors(
+    n: int, f: Factors, orders: Sequence[Order], places: Sequence[_Places], scratch: Scratch
+) -> Tensors:
     """The low rank layers of order n; ``places`` has the slots of the orders below it."""
     if n == 2:
         both = np.stack([f.right.reshape(places[0].count - 1, -1), f.left.reshape(places[0].count - 1, -1)], axis=1)
@@ -307,12 +309,10 @@ class _Reader:
         tensors, count = self.body.tensors, self.body.symbols
         both = tensors[f"order{n}.factors"]
         if n == 2:
-            rank = len(both) // 2 // count
-            right, left = np.moveaxis(both.reshape(count, 2, rank), 1, 0)
-            starts = rank * np.arange(count + 1, dtype=np.int64)
-            return Factors(
-                np.array([rank], np.int32), left.reshape(-1), starts[[0, -1]], right.reshape(-1), starts
-            )
+            highest = self.body.highest_rank(2)
+            right, left = np.moveaxis(both.reshape(count, 2, highest), 1, 0)
+            starts = highest * np.arange(count + 1, dtype=np.int64)
+            return Factors(np.array([highest], np.int32), left.reshape(-1), starts[[0, -1]], right.reshape(-1), starts)
         slices, grams = self._slots[n - 3], self._slots[n - 2]
         ranks, pointers = tensors[f"order{n}.ranks"], tensors[f"order{n}.pointers"]
         rank = (ranks[:count] if slices is None else ranks[slices]).astype(np.int32)

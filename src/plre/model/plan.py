@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from plre.model import _compact, _contexts, _ngrams
 from plre.model import _plan as p
 from plre.model import tables as t
-from plre.model.file import Tensors
-from plre.text._kernels import BATCH
 from plre.model.codes import backoff_code
 from plre.model.compact import CompactNgrams
 from plre.model.component import Component
 from plre.model.contexts import WORDS, Contexts
+from plre.model.file import Tensors
 from plre.model.ngrams import Ngrams
+from plre.text._kernels import BATCH
 from plre.text.vocabulary import Vocabulary
 
-_NOTHING = np.float32([0, 0, 1, 0]).view(np.int64)  # of a record that was not found: backoff 1
+_NOTHING = np.array([0, 0, 1, 0], np.float32).view(np.int64)  # of a record that was not found: backoff 1
 
 
 class Plan:
@@ -49,7 +49,7 @@ class Plan:
         head[p.SLOTS], head[p.SLOT_COUNT] = self._address(vocab.slots), len(vocab.slots)
         head[p.STARTS] = self._address(vocab.starts)
         head[p.LETTERS], head[p.LETTER_COUNT] = self._address(vocab.arena), len(vocab.arena)
-        head[p.NOWHERE : p.NOWHERE + 2] = head[p.NOT_ASKED : p.NOT_ASKED + 2] = _NOTHING.tolist()
+        head[p.NOWHERE : p.NOT_ASKED + 2] = [*_NOTHING.tolist(), *_NOTHING.tolist()]
         head[p.WINDOW] = 8 * (p.BLOCK_WIDTH + p.COLUMNS * (p.BLOCK_ROWS + offset))
         self._size = head[p.WINDOW] // 8 + self.reach + BATCH + 8 + 3 * BATCH
         own_work = self.work_space()

@@ -14,9 +14,10 @@ from plre.model import _questions as questions
 from plre.model import _texts as kernels
 from plre.model._plan import COLUMNS
 from plre.progress import Progress
-from plre.text.encode import TextOptions, describe, encode_block, overlapped, refuse_marker, sentences
+from plre.text.encode import TextOptions, describe, encode_block, refuse_marker, sentences
 from plre.text.sources import Block, Source, raw_blocks, sized, valid
 from plre.text.vocabulary import BOS, END_AND_START
+from plre.threads import overlapped
 
 if TYPE_CHECKING:
     from plre.model.lm import LanguageModel
@@ -72,7 +73,7 @@ def _score_padded(lm: LanguageModel, padded: NDArray[np.int32], first: int = 0) 
 
 
 def score_orders(lm: LanguageModel, ids: NDArray[np.int32]) -> NDArray[np.float64]:
-    """The probability of each position as each order of a model of one component of n-grams has it, the lowest first."""
+    """The probability of each position as each order has it, the lowest first, of a model of n-grams alone."""
     probs = np.empty((lm.order, len(ids)))
     padded = np.concatenate([np.full(lm.reach, len(lm.vocab), np.int32), ids])
     plan = lm.plan
@@ -149,7 +150,13 @@ def tally_scored(lm: LanguageModel, scored: Scored) -> Tally:
     tally = Tally(lm.order)
     part = slice(scored.first, None)
     kernels.tally(
-        scored.ids[part], scored.probs[part], scored.matched[part], len(lm.vocab), tally.counts, tally.logprob10, tally.hits
+        scored.ids[part],
+        scored.probs[part],
+        scored.matched[part],
+        len(lm.vocab),
+        tally.counts,
+        tally.logprob10,
+        tally.hits,
     )
     return tally
 

@@ -134,6 +134,8 @@ def load(path: str) -> Stored:
         for key, kind in {"format": int, "order": int, "markers": bool, "method": str, "digest": str}.items():
             if type(metadata[key]) is not kind:
                 raise ValueError(f"{key} is {metadata[key]!r}")
+        if any(tensor.ndim != 1 for tensor in tensors.values()):
+            raise ValueError("a tensor is not flat")
         described = metadata["components"]
         if not isinstance(described, list) or not 1 <= len(described) <= _MOST_COMPONENTS:
             raise ValueError("it has no components")
@@ -158,7 +160,7 @@ def load(path: str) -> Stored:
 
 
 def _vocabulary(letters: NDArray[Any], starts: NDArray[Any], slots: NDArray[Any]) -> Vocabulary:
-    if (letters.dtype, starts.dtype, slots.dtype) != (np.uint8, np.int32, np.int32):
+    if letters.dtype != np.uint8 or starts.dtype != np.int32 or slots.dtype != np.int32:
         raise ValueError("the vocabulary has the wrong type")
     words, pairs = len(starts) - 1, len(slots) // 2
     if words < len(SPECIAL) or len(slots) % 2 or pairs & (pairs - 1) or pairs <= words:

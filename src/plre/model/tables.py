@@ -1,4 +1,4 @@
-"""Tables of records, each known by its owner and its symbol, and how they are built (``_tables.py`` says how they work).
+"""Tables of records, each known by its owner and its symbol: how they are built (``_tables.py``: how they work).
 
 A table is five arrays: ``lines`` with the numbers of all records, in cache lines; ``seeds``, by which a record's line
 is found; ``symbols``, a list of all records in the order of their owners; ``ends``, a bit for the last record of each
@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import parallel
 from plre.errors import TooLargeError
 from plre.model import _tables as kernels
 from plre.model.file import map_privately
 from plre.scratch import Column, Growing, Scratch, slices
+from plre.threads import parallel
 
 #: Keys of a shard and of a bucket, about.
 _SHARD = 1 << 18
@@ -154,35 +154,50 @@ def place(
 ) -> Placed:
     """Put records with these keys and numbers into lines. The same records give the same bytes."""
     shape = Shape(len(keys), 1 + len(values))
-    shards, buckets, height = shape.shards, shape.buckets, shape.height
-    lines = Draft(shards * height * 16, np.int32, scratch or Scratch())
-    seeds = np.zeros(shards * buckets, np.uint8)
+    lines = Draft(shape.shards * shape.height * 16, np.int32, scratch or Scratch())
+    seeds = np.zeros(shape.shards * shape.buckets, np.uint8)
     slots = np.empty(shape.records if with_slots else 0, np.int32)
-    counts = np.zeros(shards, np.int64)
+    counts = np.zeros(shape.shards, np.int64)
     for piece in slices(shape.records, _PIECE):
         kernels.count_shards(keys[piece], shape.shard_bits, counts)
-    for group in slices(shards, max(1, _GROUP // _SHARD)):
-        starts = np.concatenate([[0], np.cumsum(counts[group])])
-        size, places = int(starts[-1]), starts[:-1].copy()
-        hashes, numbers, records = np.empty(size, np.uint64), np.empty((len(values), size), np.int32), np.empty(size, np.int32)
-        for piece in slices(shape.records, _PIECE):
-            own = np.array([column[piece].view(np.int32) for column in values])
-            kernels.sort_shards(
-                keys[piece], own, piece.start, shape.shard_bits, group.start, group.stop, places, hashes, numbers, records
-            )
-
-        def run(shard: int, group: slice = group, starts: NDArray[np.int64] = starts) -> None:
-            part = slice(*starts[shard - group.start : shard - group.start + 2].tolist())
-            made = np.zeros(height * 16, np.int32)
-            found = np.empty(part.stop - part.start, np.int32)
-            own_seeds = seeds[shard * buckets : (shard + 1) * buckets]
-            _place_shard(hashes[part], numbers[:, part], shape, shard, own_seeds, made, found)
-            lines.put(shard * height * 16, made)
-            if with_slots:
-                slots[records[part]] = np.where(found < 0, -1, found + shard * height * shape.per_line)
-
-        parallel(run, range(group.start, group.stop), threads)
+    for group in slices(shape.shards, max(1, _GROUP // _SHARD)):
+        _place_group(keys, values, shape, group, counts[group], lines, seeds, slots, threads)
     return Placed(lines.finish(), seeds, slots)
+
+
+def _place_group(
+    keys: Column,
+    values: Sequence[Column],
+    shape: Shape,
+    group: slice,
+    counts: NDArray[np.int64],
+    lines: Draft,
+    seeds: NDArray[np.uint8],
+    slots: NDArray[np.int32],
+    threads: int,
+) -> None:
+    """Place the records of some shards, which have so many."""
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    size, places = int(starts[-1]), starts[:-1].copy()
+    hashes, records = np.empty(size, np.uint64), np.empty(size, np.int32)
+    numbers = np.empty((len(values), size), np.int32)
+    for piece in slices(shape.records, _PIECE):
+        own = np.array([column[piece].view(np.int32) for column in values])
+        kernels.sort_shards(
+            keys[piece], own, piece.start, shape.shard_bits, group.start, group.stop, places, hashes, numbers, records
+        )
+
+    def run(shard: int) -> None:
+        part = slice(*starts[shard - group.start : shard - group.start + 2].tolist())
+        made = np.zeros(shape.height * 16, np.int32)
+        found = np.empty(part.stop - part.start, np.int32)
+        own_seeds = seeds[shard * shape.buckets : (shard + 1) * shape.buckets]
+        _place_shard(hashes[part], numbers[:, part], shape, shard, own_seeds, made, found)
+        lines.put(shard * shape.height * 16, made)
+        if len(slots):
+            slots[records[part]] = np.where(found < 0, -1, found + shard * shape.height * shape.per_line)
+
+    parallel(run, range(group.start, group.stop), threads)
 
 
 def _place_shard(
@@ -235,7 +250,7 @@ def end_runs(children: Column) -> NDArray[np.uint64]:
 
 
 def start_runs(children: Column, owners: Column | None, slots: int) -> NDArray[np.uint8]:
-    """Where the run of each owner starts, by the number of its slot (None: by its own number); all bits set: nowhere."""
+    """Where the run of each owner starts, by its slot (None: by its own number); all bits set: nowhere."""
     size = width_of(int(children[len(children) - 1 :][0]))
     runs = np.full(slots * size + PADDING, 255, np.uint8)
     for part in slices(len(children) - 1, _PIECE):

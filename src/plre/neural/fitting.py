@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from plre._jit import parallel
 from plre.neural.gradient import Gradient
 from plre.neural.network import Network, windows
-from plre.neural.settings import Settings
+from plre.neural.settings import NeuralSettings
 from plre.progress import Progress
+from plre.threads import parallel
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -63,7 +63,7 @@ class Course:
 class Trainer:
     """A network, its optimiser (Adam), and the best weights so far."""
 
-    def __init__(self, network: Network, settings: Settings) -> None:
+    def __init__(self, network: Network, settings: NeuralSettings) -> None:
         self.network = network
         self.settings = settings
         self.optimiser = torch.optim.Adam(network.weights.values(), lr=settings.rate, fused=True)

@@ -12,18 +12,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from plre._jit import cpu_count
 from plre._version import __version__
 from plre.errors import ModelFileError, UsageError
 from plre.neural import storage
 from plre.neural.checkpoint import Checkpoint
 from plre.neural.fitting import Trainer, score
 from plre.neural.network import Network
-from plre.neural.settings import Settings
+from plre.neural.settings import NeuralSettings
 from plre.progress import Progress
 from plre.text.encode import EncodedText, TextOptions, encode_text, read_vocabulary
 from plre.text.sources import Errors, Source, sized
 from plre.text.vocabulary import BOS, EOS, Vocabulary
+from plre.threads import cpu_count
 
 _KIND = "log-bilinear model"
 
@@ -35,7 +35,9 @@ class LogBilinear:
     predicted from the ``context`` words before it, the first ones from as many as there are.
     """
 
-    def __init__(self, vocab: Vocabulary, counts: NDArray[np.int64], settings: Settings, about: dict[str, Any]) -> None:
+    def __init__(
+        self, vocab: Vocabulary, counts: NDArray[np.int64], settings: NeuralSettings, about: dict[str, Any]
+    ) -> None:
         self.vocab = vocab
         self.counts = counts
         self.settings = settings
@@ -65,7 +67,7 @@ class LogBilinear:
         about, tensors = storage.read(path, _KIND)
         try:
             vocab = Vocabulary.from_arena(tensors["vocab.bytes"].numpy(), tensors["vocab.starts"].numpy())
-            lm = cls(vocab, tensors["vocab.counts"].numpy(), Settings(**about["settings"]), about["about"])
+            lm = cls(vocab, tensors["vocab.counts"].numpy(), NeuralSettings(**about["settings"]), about["about"])
             for name, weights in lm.network.weights.items():
                 weights.copy_(tensors[name])
         except (KeyError, TypeError, RuntimeError, IndexError) as error:
@@ -112,17 +114,17 @@ class LogBilinear:
 def train(
     text: Source,
     *,
-    context: int = Settings.context,
+    context: int = NeuralSettings.context,
     dev: Source | None = None,
     min_count: int = 2,
     vocab: Source | None = None,
-    dimensions: int = Settings.dimensions,
-    shared: bool = Settings.shared,
-    head: int = Settings.head,
-    dropout: float = Settings.dropout,
-    rate: float = Settings.rate,
-    batch: int = Settings.batch,
-    epochs: int = Settings.epochs,
+    dimensions: int = NeuralSettings.dimensions,
+    shared: bool = NeuralSettings.shared,
+    head: int = NeuralSettings.head,
+    dropout: float = NeuralSettings.dropout,
+    rate: float = NeuralSettings.rate,
+    batch: int = NeuralSettings.batch,
+    epochs: int = NeuralSettings.epochs,
     errors: Errors = "strict",
     seed: int = 0,
     threads: int | None = None,
@@ -151,7 +153,7 @@ def train(
     threads = cpu_count() if threads is None else threads
     if threads < 1:
         raise UsageError(f"threads must be at least 1, not {threads}")
-    settings = Settings(context, dimensions, shared, head, dropout, rate, batch, epochs, seed)
+    settings = NeuralSettings(context, dimensions, shared, head, dropout, rate, batch, epochs, seed)
     if dev is not None:
         dev, _ = sized(dev)  # a missing file is better noticed now than after the training text was read
     options = TextOptions(markers=False, errors=errors)

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from plre.neural.bands import Bands
-from plre.neural.settings import Settings
+from plre.neural.settings import NeuralSettings
 
 #: Of the random start. Small: at first the model says little more than how frequent each word is.
 _SPREAD = 0.1
@@ -28,7 +28,7 @@ class Network:
     ``positions`` has the matrices C_i below each other.
     """
 
-    def __init__(self, counts: NDArray[np.int64], settings: Settings) -> None:
+    def __init__(self, counts: NDArray[np.int64], settings: NeuralSettings) -> None:
         self.bands = Bands(len(counts), settings.head)
         random = torch.Generator().manual_seed(settings.seed)
         rows, n, d = self.bands.nothing + 1, settings.context, settings.dimensions

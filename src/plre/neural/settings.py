@@ -1,4 +1,4 @@
-"""What a log-bilinear model is and how it is trained, as one value that is stored with it."""
+"""The settings of a log-bilinear model and of its training, as one value that is stored with it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from plre.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Settings:
+class NeuralSettings:
     """Options of :func:`plre.neural.train`, checked."""
 
     #: How many words before the predicted one are seen.
@@ -43,5 +43,5 @@ class Settings:
             raise UsageError(f"rate must be above 0, not {self.rate}")
 
     def as_dict(self) -> dict[str, Any]:
-        """For the header of a file."""
+        """The settings as the header of a file has them."""
         return asdict(self)

@@ -22,13 +22,13 @@ def write(path: str | os.PathLike[str], kind: str, about: dict[str, Any], tensor
     """Write a file, replacing an old one only when the new one is complete."""
     text = json.dumps({"kind": kind, "format": FORMAT, **about}, ensure_ascii=False)
     blob = save({name: tensor.contiguous() for name, tensor in tensors.items()}, {"plre": text})
-    file.write(os.fspath(path), b"", np.frombuffer(blob, np.uint8))
+    file.write(os.fspath(path), b"", [np.frombuffer(blob, np.uint8)])
 
 
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """What :func:`write` wrote; refuses anything else."""
+    """Read a file that :func:`write` wrote; refuses anything else."""
     name = os.fspath(path)
-    raw, tensors, _ = file.read(name)
+    raw, tensors = file.read(name)
     try:
         about = dict(json.loads(raw["plre"]))
     except (ValueError, TypeError) as error:

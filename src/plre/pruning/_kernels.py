@@ -58,7 +58,9 @@ def row_sums(slices, row_start, rank, left, left_start, right, right_start, usag
             columns[starts[m] + k] += usage[h] * right[right_start[h] + k]
     for m in range(len(rank)):
         for row in range(row_start[m], row_start[m + 1]):
-            sums[row] += dot_rows(left, left_start[m] + np.int64(row - row_start[m]) * rank[m], columns, starts[m], rank[m])
+            sums[row] += dot_rows(
+                left, left_start[m] + np.int64(row - row_start[m]) * rank[m], columns, starts[m], rank[m]
+            )
 
 
 # --- the model's own text --------------------------------------------------------------------------------------------

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import even_ranges, parallel
 from plre.pruning import _kernels as kernels
 from plre.pruning.stationary import Stationary, low_rank_shares, stationary
 from plre.pruning.tables import Table, row_starts, select
+from plre.threads import even_ranges, parallel
 
 _PIECES = 64
 _NOTHING = np.empty(0)

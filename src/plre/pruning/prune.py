@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from plre._jit import cpu_count
 from plre.errors import UsageError
 from plre.model.compact import CompactNgrams
 from plre.model.compact import size_of as compact_size
@@ -17,10 +16,11 @@ from plre.model.contexts import Contexts
 from plre.model.lm import LanguageModel
 from plre.model.ngrams import size_of
 from plre.model.storage import header_size
+from plre.progress import Progress
 from plre.pruning.entropy import Judgement, Pruner
 from plre.pruning.tables import read_tables, write_tables
-from plre.progress import Progress
 from plre.scratch import parse_size
+from plre.threads import cpu_count
 
 #: Thresholds among which one is looked for: at the first nothing goes that matters, at the last all that can.
 _LEAST, _MOST = 1e-15, 100.0

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import even_ranges, parallel
 from plre.pruning import _kernels as kernels
 from plre.pruning.tables import Table, row_starts
 from plre.text.vocabulary import BOS, EOS
+from plre.threads import even_ranges, parallel
 
 _STEPS = 100
 #: Masses of words that change by no more than this together are those of the text that never ends.

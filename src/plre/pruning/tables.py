@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +75,9 @@ def select(tables: Sequence[Table], keep: Sequence[NDArray[np.bool_]]) -> list[T
         if factors is not None:
             factors = _select_factors(factors, row_starts(tables, n), tables[n - 2].suffixes, keep, n)
         chosen.append(
-            Table(table.words[kept], numbers[table.suffixes[kept]], table.prob[kept], backoff, children, missing, factors)
+            Table(
+                table.words[kept], numbers[table.suffixes[kept]], table.prob[kept], backoff, children, missing, factors
+            )
         )
         numbers = (np.cumsum(kept) - 1).astype(np.int32)
     return chosen
@@ -107,7 +110,7 @@ def write_tables(tables: Sequence[Table], like: Ngrams | CompactNgrams, threads:
             table.words, context.children, table.prob, table.backoff if n < len(tables) else None, table.missing,
             table.factors,
         )
-        for n, (context, table) in enumerate(zip(tables, tables[1:], strict=False), 2)
+        for n, (context, table) in enumerate(pairwise(tables), 2)
     ]  # fmt: skip
     missing = tables[0].missing
     if like.missing and missing is None:

@@ -27,7 +27,7 @@ class Discount(Protocol):
         ...
 
     def describe(self) -> list[float]:
-        """Its numbers, as a model file keeps them."""
+        """The numbers of the discount, as a model file keeps them."""
         ...
 
 
@@ -48,7 +48,7 @@ class Steps:
         return np.array([0.0, self.one, self.two, self.three])[np.minimum(counts, 3)]
 
     def describe(self) -> list[float]:
-        """The three."""
+        """The three discounts, as a model file keeps them."""
         return [self.one, self.two, self.three]
 
 

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import parallel
 from plre.counts.lookup import Events
 from plre.scratch import slices
 from plre.smoothing import _kernels as kernels
 from plre.smoothing.discounts import Steps
+from plre.threads import parallel
 
 #: The least discount: without any, unseen words would be impossible.
 _LEAST = 1e-6

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from plre._jit import parallel
 from plre.counts.lookup import Events
 from plre.scratch import slices
 from plre.smoothing import _kernels as kernels
 from plre.smoothing._kernels import BUCKETS
+from plre.threads import parallel
 
 #: EM stops when no share changes by more than this, or after so many steps.
 _TOLERANCE = 1e-4
@@ -27,7 +27,7 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True)
 class Shares:
-    """What the lower order gets of a context's counts, by how often the context was seen.
+    """Discounts that are a share of the count, by how often the context was seen.
 
     As a discount it is called with the counts of one context.
 

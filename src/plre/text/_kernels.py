@@ -70,10 +70,15 @@ def hash_bytes(data, start, stop):
 
 @kernel
 def same_bytes(a, at, b, start, length):
-    """Whether ``length`` bytes of ``a`` from ``at`` on and of ``b`` from ``start`` on are the same."""
-    if length <= 8 and at + 8 <= len(a) and start + 8 <= len(b):
+    """Whether ``length`` bytes of ``a`` from ``at`` on and of ``b`` from ``start`` on are the same.
+
+    ``start`` is the place of a word in ``b``; ``at`` may be any number, and bytes outside of ``a`` equal nothing.
+    """
+    if length <= 8 and at >= 0 and at + 8 <= len(a) and start + 8 <= len(b):
         # All at once: shift out what does not belong to the word.
         return ((load64(a, at) ^ load64(b, start)) << np.uint64(64 - 8 * length)) == 0
+    if at < 0 or at + length > len(a):
+        return False
     for i in range(length):  # noqa: SIM110
         if a[at + i] != b[start + i]:
             return False
@@ -82,26 +87,43 @@ def same_bytes(a, at, b, start, length):
 
 @kernel
 def find_slot(slots, starts, arena, data, start, stop, h):
-    """The slot of the word ``data[start:stop]``, or the free slot where it would go."""
-    mask = np.uint64(len(slots) // 2 - 1)
+    """The slot of the word ``data[start:stop]``, or the free slot where it would go; -1 in a full table without it.
+
+    A model file may hold anything, so no slot is looked at twice, and ids and starts that lead out of their arrays
+    belong to no word. This is one function, small enough to be inlined: a call would cost as much as its work.
+    """
+    size = len(slots) // 2
+    if size < 1:
+        return np.int64(-1)
+    mask = np.uint64(size - 1)
     tag = np.int32(h >> np.uint64(32))
-    slot = np.int64(h & mask)
+    first = slot = np.int64(h & mask)
+    words, length = len(starts) - 1, stop - start
     while True:
         word = slots[2 * slot + 1]
         if word < 0:
             return slot
-        at, length = starts[word], stop - start
-        if slots[2 * slot] == tag and starts[word + 1] - at == length and same_bytes(arena, at, data, start, length):
-            return slot
+        if slots[2 * slot] == tag and word < words:
+            at = starts[word]
+            if starts[word + 1] - at == length and same_bytes(arena, at, data, start, length):
+                return slot
         slot = np.int64(np.uint64(slot + 1) & mask)
+        if slot == first:  # reached again whatever the size: adding 1 under a mask goes round in a circle
+            return np.int64(-1)
+
+
+@kernel
+def word_in(slots, slot):
+    """The id in a slot that :func:`find_slot` found, or -1."""
+    return slots[2 * slot + 1] if slot >= 0 else np.int32(-1)
 
 
 @kernel
 def fill_slots(slots, hashes, n):
-    """Enter ``n`` distinct words into an empty table by their hashes."""
+    """Enter ``n`` distinct words into an empty table, which has more slots than that, by their hashes."""
     mask = np.uint64(len(slots) // 2 - 1)
     slots[:] = -1
-    for word in range(n):
+    for word in range(min(n, len(slots) // 2)):
         slot = np.int64(hashes[word] & mask)
         while slots[2 * slot + 1] >= 0:
             slot = np.int64(np.uint64(slot + 1) & mask)
@@ -111,9 +133,9 @@ def fill_slots(slots, hashes, n):
 
 @kernel
 def hash_words(arena, starts, hashes):
-    """The hash of every word of a vocabulary."""
+    """The hash of every word of a vocabulary; what starts say beyond the arena is not read."""
     for word in range(len(starts) - 1):
-        hashes[word] = hash_bytes(arena, starts[word], starts[word + 1])
+        hashes[word] = hash_bytes(arena, max(starts[word], 0), min(starts[word + 1], len(arena)))
 
 
 @kernel
@@ -198,7 +220,7 @@ def look_up(slots, starts, arena, data, begins, ends, hashes, n, newline, skip, 
                     ids[at] = BOS
                     at += 1
             continue
-        word = slots[2 * find_slot(slots, starts, arena, data, begins[k], ends[k], hashes[k]) + 1]
+        word = word_in(slots, find_slot(slots, starts, arena, data, begins[k], ends[k], hashes[k]))
         if word < 0:
             word = UNK
         elif word in (BOS, EOS):
@@ -211,7 +233,7 @@ def look_up(slots, starts, arena, data, begins, ends, hashes, n, newline, skip, 
 
 
 @kernel
-def encode_block(slots, starts, arena, data, newline, skip, ids):
+def encode_words(slots, starts, arena, data, newline, skip, ids):
     """The ids of a whole text under a fixed vocabulary, and the position of an offending marker or -1."""
     begins = np.empty(BATCH, np.int64)
     ends = np.empty(BATCH, np.int64)
@@ -226,8 +248,8 @@ def encode_block(slots, starts, arena, data, newline, skip, ids):
 
 
 @kernel
-def learn_block(slots, hashes, starts, arena, counts, sizes, data, at, newline, skip, ids):
-    """As :func:`encode_block`, but unknown words are added and all are counted.
+def learn_words(slots, hashes, starts, arena, counts, sizes, data, at, newline, skip, ids):
+    """The ids of a text under a vocabulary that grows: unknown words are added, and all are counted.
 
     ``sizes`` holds the number of words and is updated. Stops early when the table is too full: the caller enlarges it
     and goes on from where this stopped. Returns ids written, position reached, position of an offending marker or -1.

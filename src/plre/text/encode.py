@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import queue
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +15,7 @@ from plre.scratch import Column, Growing, Runs, Scratch
 from plre.text import _kernels as kernels
 from plre.text.sources import Block, Errors, Source, raw_blocks, read_blocks, sized, valid
 from plre.text.vocabulary import BOS, END_AND_START, EOS, NOTHING, SPECIAL, UNK, Vocabulary, VocabularyBuilder, merge
-
-T = TypeVar("T")
-R = TypeVar("R")
+from plre.threads import overlapped
 
 
 @dataclass(frozen=True)
@@ -38,7 +32,7 @@ class TextOptions:
 
     @property
     def newline(self) -> int:
-        """What a newline becomes."""
+        """The code of what a newline becomes, for kernels."""
         return END_AND_START if self.markers else NOTHING
 
 
@@ -145,23 +139,6 @@ def describe(source: Source) -> str:
     if isinstance(source, list | tuple) and source and hasattr(source[0], "__fspath__"):
         return ", ".join(map(str, source[:3])) + (", ..." if len(source) > 3 else "")
     return "the text"
-
-
-def overlapped(function: Callable[[T], R], items: Iterator[T], threads: int) -> Iterator[tuple[T, R]]:
-    """Apply ``function`` to items on several threads while the next are being made; results in order."""
-    if threads <= 1:
-        for item in items:
-            yield item, function(item)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[tuple[T, Future[R]]] = deque()
-        for item in items:
-            waiting.append((item, pool.submit(function, item)))
-            if len(waiting) > 2 * threads:
-                done, future = waiting.popleft()
-                yield done, future.result()
-        for done, future in waiting:
-            yield done, future.result()
 
 
 def encode_block(vocab: Vocabulary, block: Block, options: TextOptions) -> NDArray[np.int32]:

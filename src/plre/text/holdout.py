@@ -3,58 +3,90 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from plre.progress import Progress
 from plre.scratch import Growing, Scratch, slices
 from plre.text.encode import EncodedText
-from plre.text.vocabulary import BOS, UNK
+from plre.text.vocabulary import BOS, EOS, UNK
 
 #: What is held out: so many pieces from all over the text, together this share of it, but not more words than this.
 #: Whole pieces rather than single sentences, since a sentence is easier to guess after the ones around it.
 _PIECES = 16
 _SHARE = 0.05
 _LARGEST = 1 << 19
+#: A piece is lengthened to whole sentences unless the pieces together get longer than this many times what was wanted.
+_LENGTHENED = 4
 _READ = 1 << 20
 
+Range = tuple[int, int]
 
-def hold_out(text: EncodedText, scratch: Scratch) -> tuple[EncodedText, NDArray[np.int32]] | None:
+
+def hold_out(
+    text: EncodedText, scratch: Scratch, progress: Progress | None = None
+) -> tuple[EncodedText, NDArray[np.int32]] | None:
     """The text without what was held out, and that; None if the text is too short.
 
-    Words that occur only in what was held out are ``<unk>`` there, as unknown words will be.
+    Words that occur only in what was held out are ``<unk>`` there, as unknown words will be. Pieces of a text without
+    markers begin with ``<s>``; so do those that are cut out of sentences, where these are too long to be held out.
     """
-    whole = len(text.ids)
-    size = int(min(_SHARE * whole, _LARGEST) / _PIECES)
+    size = int(min(_SHARE * len(text.ids), _LARGEST) / _PIECES)
     if size < 16:
         return None
-    kept, held = Growing(scratch, np.int32), []
+    whole_sentences = text.markers
+    pieces = _sentences(text, size) if text.markers else _words(text, size)
+    if text.markers and not 0 < sum(stop - start for start, stop in pieces) <= _LENGTHENED * size * _PIECES:
+        whole_sentences = False
+        pieces = _words(text, size)
+        if progress:
+            progress.note("the lines of the text are too long to hold out whole ones; parts of them are held out")
+    kept = Growing(scratch, np.int32)
     counts = np.zeros(len(text.vocab), np.int64)
-    sentences = 0
-    at = 0
-    for k in range(_PIECES + 1):
-        start = max(at, _boundary(text, (2 * k + 1) * whole // (2 * _PIECES) - size)) if k < _PIECES else whole
-        for part in slices(start - at, _READ):
-            ids = text.ids[at + part.start : at + part.stop]
+    for (_, start), (stop, _) in pairwise([(0, 0), *pieces, (len(text.ids), 0)]):
+        for part in slices(stop - start, _READ):
+            ids = text.ids[start + part.start : start + part.stop]
             kept.append(ids)
             counts += np.bincount(ids, minlength=len(counts))
-        if k < _PIECES:
-            at = _boundary(text, start + size)
-            held.append(np.asarray(text.ids[start:at]))
-            if not text.markers:
-                held[-1] = np.append(np.int32(BOS), held[-1])
-            sentences += int(np.sum(held[-1] == BOS))
-    ids = np.concatenate(held)
-    ids = np.where((counts[ids] == 0) & (ids != BOS), UNK, ids).astype(np.int32)
-    return replace(text, ids=kept.finish(), sentences=text.sentences - sentences if text.markers else 0), ids
+    begin = np.full(0 if whole_sentences else 1, BOS, np.int32)
+    held = np.concatenate([each for start, stop in pieces for each in (begin, text.ids[start:stop])])
+    held = np.where((counts[held] == 0) & (held != BOS), UNK, held).astype(np.int32)
+    return replace(text, ids=kept.finish(), sentences=text.sentences - int(np.sum(held == EOS))), held
 
 
-def _boundary(text: EncodedText, at: int) -> int:
-    """The first place from here on where a sentence begins; any place in a text without markers."""
-    at = max(at, 0)
-    while text.markers and at < len(text.ids):
+def _wanted(text: EncodedText, size: int) -> list[int]:
+    """Where pieces of this size would start if they could start anywhere."""
+    return [(2 * k + 1) * len(text.ids) // (2 * _PIECES) - size for k in range(_PIECES)]
+
+
+def _sentences(text: EncodedText, size: int) -> list[Range]:
+    """Pieces of at least this size that begin and end between sentences."""
+    pieces: list[Range] = []
+    at = 0
+    for wanted in _wanted(text, size):
+        start = max(at, _next_sentence(text, wanted))
+        at = _next_sentence(text, start + size)
+        pieces.append((start, at))
+    return pieces
+
+
+def _words(text: EncodedText, size: int) -> list[Range]:
+    """Pieces of about this size that begin and end between two words of a sentence: what is left is sentences, too."""
+    return [(_inside(text, start), _inside(text, start + size)) for start in _wanted(text, size)]
+
+
+def _next_sentence(text: EncodedText, at: int) -> int:
+    """The first place from here on where a sentence begins, or the end of the text."""
+    while at < len(text.ids):
         begins = np.flatnonzero(text.ids[at : at + 1024] == BOS)
         if len(begins):
             return at + int(begins[0])
         at += 1024
-    return min(at, len(text.ids))
+    return len(text.ids)
+
+
+def _inside(text: EncodedText, at: int) -> int:
+    """This place, or the next one if a sentence begins here."""
+    return at + int(text.ids[at : at + 1][0] == BOS)

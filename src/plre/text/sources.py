@@ -1,4 +1,4 @@
-"""Where text comes from: files, globs, standard input, strings; plain or compressed; in blocks of whole lines."""
+"""Sources of text: files, globs, standard input, strings; plain or compressed; read in blocks of whole lines."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _expand_path(path: str) -> list[str]:
 
 
 def sized(source: Source) -> tuple[Source, int | None]:
-    """The same source with its patterns resolved, and its size on disk if that is known."""
+    """A source with its patterns resolved, and its size on disk if that is known."""
     expanded = expand(source)
     if isinstance(expanded, list):
         return [Path(path) for path in expanded], disk_size(expanded)
@@ -197,7 +197,7 @@ def _zstd() -> Any:
 
 
 def _broken() -> tuple[type[Exception], ...]:
-    """What the decompressors raise."""
+    """The exceptions that decompressors raise for broken data."""
     return (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile, _zstd().ZstdError)
 
 
@@ -225,17 +225,18 @@ def valid(block: Block, errors: Errors) -> Block:
     if errors == "replace":
         data = data.decode("utf-8", "replace").replace("\0", " ").encode()
         return Block(data, block.name, block.line, block.read)
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if nul < 0 or b"\n" in data[error.start : nul]:  # in a line before that of the NUL, if there is one
+            bad = data[error.start : error.end].hex(" ")
+            raise TextError(
+                f"{block.locate(error.start)}: not valid UTF-8 (byte {bad}); convert the file "
+                "(for example: iconv -f LATIN1 -t UTF-8), or go on with --errors replace"
+            ) from None
     if nul >= 0:
         raise TextError(
             f"{block.locate(nul)}: a NUL byte: this looks like binary data or UTF-16 "
             "(convert it with: iconv -f UTF-16 -t UTF-8); --errors replace makes it white space"
         )
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        bad = data[error.start : error.end].hex(" ")
-        raise TextError(
-            f"{block.locate(error.start)}: not valid UTF-8 (byte {bad}); convert the file "
-            "(for example: iconv -f LATIN1 -t UTF-8), or go on with --errors replace"
-        ) from None
     return block

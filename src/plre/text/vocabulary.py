@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.errors import TextError
+from plre.errors import ModelFileError, TextError
 from plre.text import _kernels as kernels
 from plre.text._kernels import BOS, END, END_AND_START, EOS, NOTHING, UNK
 
 SPECIAL = ("<unk>", "<s>", "</s>")
+#: Words that ``repr`` of a vocabulary shows, and letters of each.
+_SHOWN, _LETTERS = 8, 20
 
 __all__ = ["BOS", "END", "END_AND_START", "EOS", "NOTHING", "SPECIAL", "UNK", "Vocabulary"]
 
@@ -51,6 +53,20 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    def __repr__(self) -> str:
+        """How many words there are, and the first of them.
+
+        >>> Vocabulary.from_words(["the", "cat"])
+        <plre.Vocabulary of 5 words: <unk>, <s>, </s>, the, cat>
+        """
+        try:
+            words = [self.word(i) for i in range(min(len(self), _SHOWN))]
+        except ModelFileError:
+            return f"<plre.Vocabulary of {len(self):,} words, damaged>"
+        shown = [word if len(word) <= _LETTERS else f"{word[:_LETTERS]}..." for word in words]
+        more = ", ..." if len(self) > _SHOWN else ""
+        return f"<plre.Vocabulary of {len(self):,} words: {', '.join(shown)}{more}>"
+
     def __iter__(self) -> Iterator[str]:
         return (self.word(i) for i in range(len(self)))
 
@@ -65,13 +81,24 @@ class Vocabulary:
         """The word with this id."""
         if not 0 <= index < len(self):
             raise IndexError(f"no word has the id {index}: the vocabulary has {len(self)} words")
-        return self.arena[self.starts[index] : self.starts[index + 1]].tobytes().decode()
+        start, stop = int(self.starts[index]), int(self.starts[index + 1])
+        try:
+            if not 0 <= start <= stop <= len(self.arena):
+                raise ValueError("it is not among the letters")
+            return self.arena[start:stop].tobytes().decode()
+        except ValueError as error:  # letters that are not UTF-8 are one, too
+            raise ModelFileError(
+                f"the vocabulary is damaged: word {index} cannot be read ({error}); check the model with plre verify"
+            ) from None
 
     def _find(self, word: str) -> int:
+        """The id of a word, or -1."""
         data = word.encode("utf-8", "surrogatepass")
+        if not data:
+            return -1
         h = np.uint64(kernels.hash_bytes(data, 0, len(data)))  # a kernel's result reaches Python as a plain int
         slot = kernels.find_slot(self.slots, self.starts, self.arena, data, 0, len(data), h)
-        return int(self.slots[2 * slot + 1])
+        return int(self.slots[2 * slot + 1]) if slot >= 0 else -1
 
     def encode(self, data: bytes, newline: int, *, skip_markers: bool = False) -> tuple[NDArray[np.int32], int]:
         """The ids of all words in ``data`` and the byte position of a stray ``<s>`` or ``</s>``, or -1.
@@ -79,7 +106,7 @@ class Vocabulary:
         ``newline`` says what a newline becomes: ``NOTHING``, ``END`` (``</s>``) or ``END_AND_START`` (``</s> <s>``).
         """
         ids = np.empty(2 * len(data) + 2, np.int32)  # only what is written takes memory
-        n, bad = kernels.encode_block(self.slots, self.starts, self.arena, data, newline, skip_markers, ids)
+        n, bad = kernels.encode_words(self.slots, self.starts, self.arena, data, newline, skip_markers, ids)
         return ids[:n], bad
 
 
@@ -114,14 +141,16 @@ class VocabularyBuilder:
         return int(self.sizes[0])
 
     def learn(self, data: bytes, newline: int, *, skip_markers: bool) -> tuple[NDArray[np.int32], int]:
-        """As :meth:`Vocabulary.encode`, with this builder's own ids, adding and counting the words."""
+        """The ids of all words in ``data`` (this builder's own), which are added and counted; and the byte position of
+        a stray ``<s>`` or ``</s>``, or -1.
+        """
         ids = np.empty(2 * len(data) + 2, np.int32)  # only what is written takes memory
         used = int(self.starts[len(self)])
         if used + len(data) > len(self.arena):
             self.arena = resize(self.arena, 2 * (used + len(data)))
         n = at = 0
         while True:
-            written, at, bad = kernels.learn_block(
+            written, at, bad = kernels.learn_words(
                 self.slots, self.hashes, self.starts, self.arena, self.counts, self.sizes,
                 data, at, newline, skip_markers, ids[n:],
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What was tried, line by line in a file beside the model: a search that was interrupted goes on from it.
+"""The journal of a search: its trials, line by line in a file beside the model, from which it goes on when interrupted.
 
 Every line has the key of its search (a checksum of texts, options and version), so that one file may hold several and
 nothing is mistaken for something else. Lines are only ever added, each when its trial is over.
@@ -17,7 +17,7 @@ from typing import Any, Literal
 from plre.errors import UsageError
 from plre.tuning.settings import Settings
 
-Outcome = Literal["done", "dropped", "failed"]
+TrialOutcome = Literal["done", "dropped", "failed"]
 #: Kind of work, how much of it, and the seconds it took.
 Made = tuple[str, float, float]
 
@@ -30,29 +30,30 @@ class Trial:
     kind: str
     change: str
     settings: Settings
-    outcome: Outcome
+    outcome: TrialOutcome
     seconds: float
     perplexity: float | None = None
     bytes: int | None = None
-    #: The perplexity of its rehearsal and of that of the best before it, if it was rehearsed.
-    rehearsed: tuple[float, float] | None = None
+    #: The perplexity in an early look, if there was one, and that of the best trial so far under the same conditions.
+    early: tuple[float, float] | None = None
     #: Why it was dropped or failed.
     reason: str = ""
     made: tuple[Made, ...] = ()
 
     def describe(self) -> dict[str, Any]:
-        """As a line of the journal has it."""
+        """The trial as JSON, for a line of the journal."""
         return asdict(self) | {"settings": self.settings.describe()}
 
     @classmethod
     def read(cls, data: dict[str, Any]) -> Trial:
-        """From what :meth:`describe` gives, as JSON has it."""
-        rehearsed = data["rehearsed"]
+        """A trial from JSON, the inverse of :meth:`describe`."""
+        data = dict(data)
+        early = data.pop("rehearsed", None) or data.get("early")  # the first is what journals used to call it
         return cls(
             **data
             | {
                 "settings": Settings.read(data["settings"]),
-                "rehearsed": None if rehearsed is None else (rehearsed[0], rehearsed[1]),
+                "early": None if early is None else (early[0], early[1]),
                 "made": tuple((kind, work, seconds) for kind, work, seconds in data["made"]),
             }
         )
@@ -107,7 +108,7 @@ class Journal:
             raise UsageError(f"{self.path}: the journal cannot be written ({error.strerror or error})") from None
 
     def add(self, trial: Trial) -> None:
-        """Keep a trial."""
+        """Add a trial, and write its line."""
         self.trials.append(trial)
         if self.path is not None:
             self._append({"key": self.key, "trial": trial.describe()})
@@ -122,10 +123,10 @@ class Journal:
 
     @property
     def best(self) -> Trial | None:
-        """The best so far."""
+        """The best trial so far."""
         return best_of(self.trials)
 
     @property
     def seconds(self) -> float:
-        """What all trials took together."""
+        """The time that all trials took together."""
         return sum(trial.seconds for trial in self.trials)

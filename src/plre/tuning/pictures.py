@@ -1,11 +1,11 @@
-"""The pictures of a search: perplexity against time, size, ranks, powers and classes."""
+"""The charts of a search: perplexity against time, size, ranks, powers and classes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from plre.comparison import numbers
-from plre.comparison.chart import Chart, Line, Point, even_ticks
+from plre.reporting import numbers
+from plre.reporting.chart import Chart, Line, Point, even_ticks
 from plre.tuning.journal import Trial, best_of
 from plre.tuning.settings import Settings
 
@@ -17,8 +17,8 @@ _SLICES = 0
 _NEAR = 1.05
 
 
-def pictures(trials: Sequence[Trial]) -> list[Chart]:
-    """Those for which there is something to show."""
+def trial_charts(trials: Sequence[Trial]) -> list[Chart]:
+    """The charts for which there is something to show."""
     made = [
         _time_chart(trials),
         _against("the size of the model", "MB", trials, {"trials": lambda trial: _megabytes(trial)}),

@@ -1,4 +1,4 @@
-"""What a search found, and how it is told: as a table, as JSON, as Markdown, as a page with pictures."""
+"""The result of a search: its trials and the best model, as a table, as JSON, as Markdown, as a page with charts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from plre.comparison import numbers
-from plre.comparison.markdown import markdown_table
-from plre.comparison.store import write_whole
-from plre.comparison.tables import Cell, Table
-from plre.comparison.webpage import html_header, html_pictures, html_section, whole_page
+from plre.files import write_whole
 from plre.model.lm import LanguageModel
+from plre.reporting import numbers
+from plre.reporting.markdown import markdown_table
+from plre.reporting.table import Cell, ReportTable, plain_table
+from plre.reporting.webpage import html_charts, html_header, html_section, whole_page
 from plre.tuning.journal import Trial, best_of
-from plre.tuning.pictures import pictures
+from plre.tuning.pictures import trial_charts
 
 TITLE = "Recipes tried"
 #: What a reader of a dev perplexity must know.
@@ -44,24 +44,24 @@ class TuneResult:
 
     @property
     def best(self) -> Trial:
-        """The trial that the model is of."""
+        """The trial with the lowest perplexity, of which the model is."""
         found = best_of(self.trials)
         assert found is not None
         return found
 
     @property
     def perplexity(self) -> float:
-        """That of the dev text, under the model."""
+        """The perplexity of the dev text under the model."""
         return self.best.perplexity or 0.0
 
     @property
     def command(self) -> str:
-        """What trains the same model again."""
+        """The command that trains the same model again."""
         options = [*self.text_options, "--order", str(self.order), "--seed", str(self.seed)]
         chosen = shlex.join([*options, *self.best.settings.arguments(self.order)])
         return f"plre train TEXT... --dev TEXT -o MODEL {chosen}"
 
-    def table(self, steps: bool = False) -> Table:
+    def table(self, steps: bool = False) -> ReportTable:
         """Every trial in the order in which they were made; what was the best when it was made is bold.
 
         With ``steps``, only those: what led to the best.
@@ -75,14 +75,14 @@ class TuneResult:
             lowest = found if better else lowest
             if steps and not better:
                 continue
-            told = "best" if trial == self.best else trial.outcome
+            outcome = "best" if trial == self.best else trial.outcome
             rows.append(
                 [
                     Cell(str(trial.number)),
                     Cell(trial.change),
-                    Cell(told),
+                    Cell(outcome),
                     Cell(numbers.perplexity(found), better),
-                    Cell(fine_percent(gain)),
+                    Cell(numbers.fine_percent(gain)),
                     Cell(numbers.seconds(trial.seconds)),
                     Cell(numbers.size(trial.bytes)),
                 ]
@@ -90,20 +90,13 @@ class TuneResult:
         headings = ["trial", "change to the best before it", "outcome", "dev perplexity", "gain", "time", "size"]
         title = TITLE if not steps else f"{TITLE}: those of {len(self.trials)} that were better than all before them"
         reasons = "; ".join(f"trial {trial.number}: {trial.reason}" for trial in self.trials if trial.reason)
-        return Table("trials", title, headings, rows, 3, [*([f"Dropped: {reasons}."] if reasons else []), OPTIMISTIC])
+        return ReportTable(
+            "trials", title, headings, rows, 3, [*([f"Dropped: {reasons}."] if reasons else []), OPTIMISTIC]
+        )
 
     def as_text(self) -> str:
         """The table in plain letters."""
-        table = self.table()
-        lines = [table.headings, *([cell.text for cell in row] for row in table.rows)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join(
-            "  ".join(
-                text.ljust(width) if column < table.names else text.rjust(width)
-                for column, (text, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in lines
-        )
+        return plain_table(self.table())
 
     __str__ = as_text
 
@@ -112,7 +105,7 @@ class TuneResult:
         return "\n\n".join([markdown_table(self.table()), OPTIMISTIC, f"```\n{self.command}\n```"]) + "\n"
 
     def as_json(self) -> str:
-        """Everything."""
+        """All trials, the best settings and what the search was about, as JSON."""
         said = {
             "best": self.best.number,
             "perplexity": self.perplexity,
@@ -147,7 +140,7 @@ class TuneResult:
         body = [
             html_header("A recipe chosen on held-out text", story, facts),
             f'<section id="best"><h2>What was chosen</h2><dl class="signatures">{settings}</dl></section>',
-            html_pictures(pictures(self.trials)),
+            html_charts(trial_charts(self.trials)),
             html_section(self.table()),
             f'<section id="repeat"><h2>Train it again</h2><pre><code>{escape(self.command)}</code></pre></section>',
         ]
@@ -156,15 +149,6 @@ class TuneResult:
     def save_page(self, path: str | os.PathLike[str]) -> None:
         """Write the page; nobody sees half of it."""
         write_whole(Path(path), self.page())
-
-
-def fine_percent(value: float | None) -> str:
-    """A gain in percent with its sign, to two digits: that is what changes are worth.
-
-    >>> fine_percent(0.00412), fine_percent(-0.1)
-    ('+0.41 %', '−10.00 %')
-    """
-    return numbers.NOTHING if value is None else f"{value * 100:+.2f} %".replace("-", "−")
 
 
 def _shown(value: Any) -> str:

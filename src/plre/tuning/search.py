@@ -17,28 +17,28 @@ from plre.ensemble.recipe import Recipe
 from plre.ensemble.workshop import Clustering, Fitted
 from plre.errors import TooLargeError
 from plre.model.lm import LanguageModel
-from plre.tuning.expectation import gain_of, seconds_for
+from plre.tuning.cost_model import gain_of, seconds_for
 from plre.tuning.journal import Journal, Made, Trial
-from plre.tuning.settings import Settings, rehearsal
-from plre.tuning.space import Limits, Proposal, neighbours
+from plre.tuning.settings import Settings, quick_version
+from plre.tuning.space import Limits, Proposal, neighbourhood
 
 #: Where every search begins: what is quick, so that there soon is something, then what is known to be good.
-PRESETS = ("fast", "best")
+FIRST_PRESETS = ("fast", "best")
 #: Estimates are taken so much higher where the budget is at stake.
 _MARGIN = 1.25
-#: A trial is rehearsed if that takes less than this share of its time.
-_WORTH_REHEARSING = 1 / 2
+#: The quick version of a trial is tried first if that takes less than this share of the trial's time.
+_QUICK_ENOUGH = 1 / 2
 #: Where so many clusterings change at once, one of them is looked at first.
 _SEVERAL = 3
-#: The parts of so many of the best recipes are kept in memory, and those of the best one's rehearsal.
+#: The parts of so many of the best recipes are kept in memory, and those of the best one's quick version.
 _KEPT = 2
 
 
-class Watcher:
-    """What a search tells the person who waits; says nothing. The command line draws."""
+class TrialWatcher:
+    """Is called when trials begin and end, and does nothing; the command line has watchers that draw."""
 
     def began(self, number: int, proposal: Proposal, seconds: float) -> None:
-        """A trial starts, which will take about so long."""
+        """A trial begins, which will take about so many seconds."""
 
     def ended(self, trial: Trial, best: Trial | None, left: float) -> None:
         """A trial is over; there are so many seconds left."""
@@ -68,7 +68,7 @@ class Search:
     """Tries recipes until the budget is spent or nothing is left to try."""
 
     def __init__(
-        self, pantry: Pantry, journal: Journal, budget: Budget, limits: Limits, seed: int, watcher: Watcher
+        self, pantry: Pantry, journal: Journal, budget: Budget, limits: Limits, seed: int, watcher: TrialWatcher
     ) -> None:
         self.pantry = pantry
         self.workshop = pantry.workshop
@@ -79,11 +79,12 @@ class Search:
         self.watcher = watcher
         #: What was made in the trial that runs.
         self._made: list[Made] = []
-        self._rehearsed: dict[Settings, float] = {}
+        #: Perplexities of quick versions.
+        self._quick: dict[Settings, float] = {}
         self._fitted: tuple[Settings, Fitted] | None = None
 
     def run(self) -> str:
-        """Search; why it ended."""
+        """Search until something ends it, and return what that was."""
         begun = 0
         while self.budget.trials is None or begun < self.budget.trials:
             proposal, reason = self._choose()
@@ -100,7 +101,7 @@ class Search:
         return f"{begun} trials"
 
     def finish(self, best: Trial, about: dict[str, Any]) -> LanguageModel:
-        """The model of a trial; whatever of it is not there any more is made again."""
+        """Build the model of a trial; whatever of it is not in memory any more is made again."""
         recipe = self._recipe(best.settings)
         if self._fitted is None or self._fitted[0] != best.settings:
             self._fitted = best.settings, self._fit(recipe)
@@ -109,17 +110,17 @@ class Search:
     # --- choosing ----------------------------------------------------------------------------------------------------
 
     def _choose(self) -> tuple[Proposal | None, str]:
-        """What promises most for its time among what fits into the budget."""
+        """The proposal with the highest expected gain for its time among those that fit into the budget."""
         tried = {trial.settings for trial in self.journal.trials}
         left = self.budget.left
-        for name in PRESETS:
+        for name in FIRST_PRESETS:
             settings = Settings.of_preset(name, self.limits.order, self.limits.words)
             if settings not in tried and (not tried or self._needs(self._recipe(settings)) <= left):
                 return Proposal("preset", f"preset {name}", settings, trusted=True), ""
         best = self.journal.best
         if best is None:
             return None, "no recipe could be made"
-        proposals = [each for each in neighbours(best.settings, self.limits) if each.settings not in tried]
+        proposals = [each for each in neighbourhood(best.settings, self.limits) if each.settings not in tried]
         if not proposals:
             return None, "nothing is left to try"
         affordable = [each for each in proposals if self._needs(self._recipe(each.settings)) <= left]
@@ -128,7 +129,7 @@ class Search:
         return max(affordable, key=self._promise), ""
 
     def _promise(self, proposal: Proposal) -> float:
-        """Expected gain for each second."""
+        """The gain that is expected of a proposal for each second of its trial."""
         gain = gain_of(proposal, self.journal.trials)
         return gain / max(self._estimate(self._recipe(proposal.settings)), 1e-9)
 
@@ -154,7 +155,7 @@ class Search:
     # --- trying ------------------------------------------------------------------------------------------------------
 
     def _try(self, number: int, proposal: Proposal, best: Trial | None) -> Trial:
-        """One trial, from its rehearsal to its perplexity. What goes wrong with it is its outcome."""
+        """Make one trial, from the early look to its perplexity. What goes wrong with it is its outcome."""
         start = self.budget.clock()
         self._made = []
         trial = Trial(number, proposal.kind, proposal.change, proposal.settings, "done", 0.0)
@@ -162,7 +163,7 @@ class Search:
         try:
             if best is not None and not proposal.trusted and (judged := self._judge(proposal.settings, best)):
                 ours, theirs, how = judged
-                trial = replace(trial, rehearsed=(ours, theirs))
+                trial = replace(trial, early=(ours, theirs))
                 if ours > theirs:
                     trial = replace(trial, outcome="dropped", reason=f"{(ours / theirs - 1) * 100:.2f} % worse {how}")
             if trial.outcome == "done":
@@ -189,13 +190,13 @@ class Search:
             work = self.pantry.fitting(recipe)
             ours = self._timed("fitting", work, lambda: self.workshop.taste(known, mixed, self.pantry.dev))
             return ours, best.perplexity or 0.0, "with one clustering changed"
-        if self._worth_rehearsing(recipe, known):
-            return self._rehearse(settings), self._rehearse(best.settings), "in rehearsal"
+        if self._worth_a_quick_version(recipe, known):
+            return self._try_quickly(settings), self._try_quickly(best.settings), "in a quick version"
         return None
 
     def _one_changed(self, recipe: Recipe, best: Recipe) -> list[Clustering] | None:
-        """Where all clusterings change and nothing else: those of the best recipe, with only one of them changed, the
-        one with the most weight (if that is known; some may have next to none)."""
+        """The clusterings of the best recipe with only one of them changed, the one with the most weight (if that is
+        known; some may have next to none); None unless all clusterings change and nothing else does."""
         ours, theirs = self.workshop.clusterings(recipe), self.workshop.clusterings(best)
         contexts = recipe.tensors.contexts == best.tensors.contexts
         if not contexts or replace(recipe, tensors=best.tensors) != best or len(ours) != len(theirs):
@@ -207,28 +208,28 @@ class Search:
         heaviest = max(changed, key=lambda k: float(weights[k]))
         return [ours[k] if k == heaviest else old for k, old in enumerate(theirs)]
 
-    def _worth_rehearsing(self, recipe: Recipe, best: Recipe) -> bool:
-        """Whether a rehearsal shows what is new, is quick beside the trial, and leaves time for it.
+    def _worth_a_quick_version(self, recipe: Recipe, best: Recipe) -> bool:
+        """Whether a quick version shows what is new, is quick beside the trial, and leaves time for it.
 
         That of the best recipe so far may take longer, since it serves many trials.
         """
-        short, known = rehearsal(recipe), rehearsal(best)
+        short, known = quick_version(recipe), quick_version(best)
         if short == known:
             return False
         shared = dict.fromkeys(self.pantry.missing(known))
         own = [each for each in self.pantry.missing(short) if each not in shared]
         fitting = ("fitting", self.pantry.fitting(short))
         seconds = seconds_for([*_work(own), fitting], self._all_made())
-        if seconds > _WORTH_REHEARSING * self._estimate(recipe):
+        if seconds > _QUICK_ENOUGH * self._estimate(recipe):
             return False
         both = seconds_for([*_work([*own, *shared]), fitting, fitting], self._all_made())
         return _MARGIN * both + self._needs(recipe) <= self.budget.left
 
-    def _rehearse(self, settings: Settings) -> float:
-        """The perplexity of the quick version."""
-        if settings not in self._rehearsed:
-            self._rehearsed[settings] = self._fit(rehearsal(self._recipe(settings))).perplexity or 0.0
-        return self._rehearsed[settings]
+    def _try_quickly(self, settings: Settings) -> float:
+        """The perplexity of the quick version of a recipe, found once."""
+        if settings not in self._quick:
+            self._quick[settings] = self._fit(quick_version(self._recipe(settings))).perplexity or 0.0
+        return self._quick[settings]
 
     def _fit(self, recipe: Recipe, within_budget: bool = False) -> Fitted:
         """Make what is missing, part by part, and fit the weights; each is timed."""
@@ -252,7 +253,7 @@ class Search:
         done = [trial for trial in self.journal.trials if trial.perplexity is not None]
         ranked = sorted(done, key=lambda trial: trial.perplexity or 0.0)[:_KEPT]
         recipes = [self._recipe(trial.settings) for trial in ranked]
-        self.workshop.keep([*recipes, *map(rehearsal, recipes[:1])])
+        self.workshop.keep([*recipes, *map(quick_version, recipes[:1])])
 
 
 def _work(ingredients: Iterable[Ingredient]) -> list[tuple[str, float]]:

@@ -1,4 +1,4 @@
-"""What a search chooses, written as ``plre train`` takes it: so its command trains again whatever was found."""
+"""The settings that a search chooses, written as ``plre train`` takes them: so its command trains what was found."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Ladder = tuple[Rung, ...]
 
 @dataclass(frozen=True)
 class Settings:
-    """What the search chooses, by the names of the options of ``plre train``."""
+    """The settings of one recipe, by the names of the options of ``plre train``."""
 
     rungs: tuple[str, ...]
     starts: int
@@ -27,7 +27,7 @@ class Settings:
 
     @classmethod
     def of_preset(cls, preset: str, order: int, words: int) -> Settings:
-        """Those of a preset, for a vocabulary of so many words."""
+        """The settings of a preset, for a vocabulary of so many words."""
         recipe = make_recipe(order, "plre", preset, None, 0)
         tensors = recipe.tensors
         ladders = {n: rungs for n, rungs in PRESETS[preset].get("rungs", {}).items() if (n or 3) <= order and rungs}
@@ -44,14 +44,14 @@ class Settings:
 
     @classmethod
     def read(cls, data: dict[str, Any]) -> Settings:
-        """From what :meth:`describe` gives."""
+        """Settings from JSON, the inverse of :meth:`describe`."""
         read: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
         }
         return cls(**read)
 
     def describe(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """These settings as JSON has them: lists instead of tuples."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     @property
@@ -60,12 +60,12 @@ class Settings:
         return parse_rungs(self.rungs)
 
     def with_ladder(self, order: int, ladder: Sequence[Rung]) -> Settings:
-        """With other rungs for one order."""
+        """A copy of these settings with other rungs for one order."""
         ordered = tuple(sorted(ladder, key=lambda rung: -rung.power))
         return replace(self, rungs=_written({**self.ladders, order: ordered}))
 
     def recipe(self, order: int, seed: int) -> Recipe:
-        """The recipe; what settings do not say is as the preset "best" has it."""
+        """The recipe with these settings; what they do not say is as the preset "best" has it."""
         options = asdict(self) | {"rungs": self.by_order(order)}
         return make_recipe(order, "plre", "best", options.pop("rungs"), seed, **options)
 
@@ -101,8 +101,8 @@ def _written(ladders: dict[int, Ladder]) -> tuple[str, ...]:
     return tuple(f"{n or '*'}:{rung.power:g}:{replace(rung.rank, limit=None)}" for n in named for rung in ladders[n])
 
 
-def rehearsal(recipe: Recipe) -> Recipe:
-    """The same recipe, made quickly and badly: to be compared with another one that was made just so."""
+def quick_version(recipe: Recipe) -> Recipe:
+    """A recipe that takes a fraction of the time, with few sweeps and steps; to be compared with other such ones."""
     return replace(
         recipe,
         starts=1,

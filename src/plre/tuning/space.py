@@ -1,4 +1,4 @@
-"""What can be changed about a recipe, as data: for each kind of change the settings that are one step away."""
+"""The search space as data: for each kind of change to a recipe, the settings that are one step away."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from plre.lowrank.blocks import Rank
 from plre.tuning.settings import Settings
 
 #: What a search walks along, one step at a time.
-SIZES = (50, 100, 200, 300, 500, 800, 1200, 2000)
+CLASS_SIZES = (50, 100, 200, 300, 500, 800, 1200, 2000)
 CLASS_ORDERS = (3, 4, 5, 6, 7)
 CUT_OFFS = (1, 2, 3, 5)
-SWEEPS = (6, 12, 24, 48)
-STARTS = (1, 2, 4)
+CLASS_SWEEPS = (6, 12, 24, 48)
+RANDOM_STARTS = (1, 2, 4)
 CHAINS = ("2:1,w:1,2:2,1:3", "1:1,w:1,1:2", "3:1,w:1,3:2,2:3", "2:1,w:1,2:2,w:2,1:3")
-DISCOUNTS = (("mkn", "kn", "mkn"), ("mkn",), ("kn",))
+DISCOUNT_KINDS = (("mkn", "kn", "mkn"), ("mkn",), ("kn",))
 #: Ranks of the slices of orders 3 and up; a bigram's are doubled and halved.
 SLICE_RANKS = ("1", "cbrt/4", "cbrt/2", "cbrt/1", "cbrt/0.5")
 LARGEST_RANK = 640
@@ -34,7 +34,7 @@ _OTHERS = 0
 
 @dataclass(frozen=True)
 class Limits:
-    """What the text allows."""
+    """What the text allows: the order of n-grams and the size of the vocabulary."""
 
     order: int
     words: int
@@ -42,11 +42,11 @@ class Limits:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Numbers of classes that differ for this vocabulary."""
-        return tuple(sorted({min(size, *Tensors((size,)).sizes(self.words)) for size in SIZES}))
+        return tuple(sorted({min(size, *Tensors((size,)).sizes(self.words)) for size in CLASS_SIZES}))
 
 
 Step = tuple[str, Settings]
-Steps = Callable[[Settings, Limits], Iterator[Step]]
+StepMaker = Callable[[Settings, Limits], Iterator[Step]]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Kind:
 
     name: str
     gain: float
-    steps: Steps
+    steps: StepMaker
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Proposal:
     trusted: bool = False
 
 
-def neighbours(settings: Settings, limits: Limits) -> list[Proposal]:
+def neighbourhood(settings: Settings, limits: Limits) -> list[Proposal]:
     """All settings that are one change away, each of them once."""
     found: dict[Settings, Proposal] = {}
     for kind in KINDS:
@@ -87,14 +87,14 @@ def _beside(value: Any, grid: Sequence[Any]) -> list[Any]:
 
 
 def _one_more_clustering(settings: Settings, limits: Limits) -> Iterator[Step]:
-    """At the end, since a clustering's random start goes by its place: those before it stay as they are."""
+    """Add a clustering at the end: random starts go by place, so those before it stay as they are."""
     if len(settings.classes) < _MOST_CLUSTERINGS:
         for size in limits.sizes:
             yield f"{size} classes more", replace(settings, classes=(*settings.classes, size))
 
 
 def _one_less_clustering(settings: Settings, limits: Limits) -> Iterator[Step]:
-    """The last one, unless contexts need it."""
+    """Leave out the last clustering, unless contexts need it."""
     left = settings.classes[:-1]
     if left and all(_clusterings_of(chain) <= len(left) for chain in settings.contexts):
         yield f"without the {settings.classes[-1]} classes", replace(settings, classes=left)
@@ -127,33 +127,33 @@ def _other_sizes(settings: Settings, limits: Limits) -> Iterator[Step]:
             yield f"{other} classes instead of {size}", replace(settings, classes=tuple(classes))
 
 
-def _number(name: str, grid: Sequence[int], told: str) -> Steps:
+def _number(name: str, grid: Sequence[int], wording: str) -> StepMaker:
     """The steps of a setting that is one number."""
 
     def steps(settings: Settings, limits: Limits) -> Iterator[Step]:
         for value in _beside(getattr(settings, name), grid):
-            yield told.format(value), replace(settings, **{name: value})
+            yield wording.format(value), replace(settings, **{name: value})
 
     return steps
 
 
 def _starts(settings: Settings, limits: Limits) -> Iterator[Step]:
     if settings.rungs:
-        yield from _number("starts", STARTS, "random starts: {}")(settings, limits)
+        yield from _number("starts", RANDOM_STARTS, "random starts: {}")(settings, limits)
 
 
 def _discounts(settings: Settings, limits: Limits) -> Iterator[Step]:
-    for kinds in DISCOUNTS:
+    for kinds in DISCOUNT_KINDS:
         yield f"discounts {','.join(kinds)}", replace(settings, discounts=kinds)
 
 
 def _bigram_ranks(settings: Settings, limits: Limits) -> Iterator[Step]:
     ladder = settings.ladders.get(2, ())
     most = min(LARGEST_RANK, max(limits.words // 10, 1))
-    for told, factor in (("doubled", 2.0), ("halved", 0.5)):
+    for change, factor in (("doubled", 2.0), ("halved", 0.5)):
         scaled = tuple(_scaled(rung, factor, most) for rung in ladder)
         if len(ladder) > 1:
-            yield f"bigram ranks {told}", settings.with_ladder(2, scaled)
+            yield f"bigram ranks {change}", settings.with_ladder(2, scaled)
         for place, rung in enumerate(scaled):
             changed = (*ladder[:place], rung, *ladder[place + 1 :])
             yield f"bigram rank {rung.rank} at power {rung.power:g}", settings.with_ladder(2, changed)
@@ -163,7 +163,7 @@ def _scaled(rung: Rung, factor: float, most: int) -> Rung:
     return replace(rung, rank=Rank(fixed=min(max(int(rung.rank.fixed * factor), 1), most)))
 
 
-def _powers(order: int, name: str) -> Steps:
+def _powers(order: int, name: str) -> StepMaker:
     """The powers of one order's rungs, each a little up or down, as far as there is room between its neighbours."""
 
     def steps(settings: Settings, limits: Limits) -> Iterator[Step]:
@@ -224,7 +224,7 @@ KINDS = (
     Kind("contexts", 0.005, _contexts),
     Kind("class order", 0.003, _number("class_order", CLASS_ORDERS, "class n-grams of order {}")),
     Kind("class cut-off", 0.003, _number("class_least", CUT_OFFS, "class n-grams from {} occurrences up")),
-    Kind("class sweeps", 0.003, _number("class_sweeps", SWEEPS, "{} sweeps")),
+    Kind("class sweeps", 0.003, _number("class_sweeps", CLASS_SWEEPS, "{} sweeps")),
     Kind("starts", 0.003, _starts),
     Kind("bigram rungs", 0.003, _bigram_rungs),
     Kind("bigram ranks", 0.002, _bigram_ranks),

@@ -1,4 +1,4 @@
-"""From two texts to the best model that can be found in a given time."""
+"""Tuning in one call: from two texts to the best model that can be found in a given time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from plre._jit import cpu_count
 from plre._version import __version__
 from plre.counts.local import count_ngrams
 from plre.ensemble.ingredients import Pantry
@@ -22,9 +21,10 @@ from plre.progress import Progress
 from plre.scratch import scratch_within, slices
 from plre.text.encode import EncodedText, TextOptions, encode_text, read_vocabulary
 from plre.text.sources import Errors, Source, sized
+from plre.threads import cpu_count
 from plre.tuning.journal import Journal, Trial
 from plre.tuning.result import TuneResult
-from plre.tuning.search import Budget, Search, Watcher
+from plre.tuning.search import Budget, Search, TrialWatcher
 from plre.tuning.space import Limits
 
 _PIECE = 1 << 20
@@ -70,7 +70,7 @@ def tune(
     memory: int | str | None = None,
     tmp: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
-    watcher: Watcher | None = None,
+    watcher: TrialWatcher | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> TuneResult:
     """Search for the recipe with the lowest perplexity of ``dev``, and build its model.
@@ -83,7 +83,7 @@ def tune(
     journal  a file that keeps every trial; the same call goes on from there, and does none of them again
     output   where a model of an earlier run may lie: if it is that of the best trial, and there is no time left to
              search, it is taken as it is
-    watcher  is told of every trial; ``progress`` of the stages within one
+    watcher  is called when trials begin and end; ``progress`` for the stages within one
 
     An interruption (Ctrl-C) ends the search; the best model so far is built. A second one ends that too.
     """
@@ -123,7 +123,7 @@ def tune(
     workshop = Workshop(encoded, counter=count_ngrams, scratch=scratch, remember=True, **how)
     workshop.counts(order)
     pantry = Pantry(workshop, np.asarray(held_out.ids[:]))
-    search = Search(pantry, known, limit, Limits(order, len(encoded.vocab)), seed, watcher or Watcher())
+    search = Search(pantry, known, limit, Limits(order, len(encoded.vocab)), seed, watcher or TrialWatcher())
     interrupted = False
     try:
         ended = search.run()
@@ -145,7 +145,7 @@ def tune(
 
 
 def text_digest(text: EncodedText) -> str:
-    """What identifies a text as models see it: its ids and its words, wherever they were read from."""
+    """A checksum of a text as models see it: of its ids and its words, wherever they were read from."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(bytes([text.markers]))
     digest.update(np.ascontiguousarray(text.vocab.arena).data)
@@ -156,7 +156,7 @@ def text_digest(text: EncodedText) -> str:
 
 
 def _describe(journal: Journal, best: Trial) -> dict[str, Any]:
-    """What the model's file says about the search."""
+    """The entry about the search in the model's file."""
     return {
         "search": journal.key,
         "trial": best.number,

@@ -1,4 +1,4 @@
-"""What a trial may be expected to cost and to gain, from those that were made."""
+"""The cost model of a search, and the gain that it expects of a change: both learn from the trials that were made."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KIND = 0.5
 
 
 def seconds_for(work: Iterable[tuple[str, float]], made: Sequence[Made]) -> float:
-    """What this work of these kinds will take, going by what was made."""
+    """The time that an amount of work of each kind will take, going by what such work took before."""
     measured = {kind: [seconds] for kind, seconds in _SECONDS.items()}
     for kind, amount, seconds in made:
         if amount > 0:
@@ -38,7 +38,7 @@ def seconds_for(work: Iterable[tuple[str, float]], made: Sequence[Made]) -> floa
 
 
 def gain_of(proposal: Proposal, trials: Sequence[Trial]) -> float:
-    """The share of the perplexity that a change may save: what others of its kind saved of late, and it itself."""
+    """The share of the perplexity that a change may save, going by what it and others of its kind saved of late."""
     of_kind, own = [], []
     best: float | None = None
     for trial in trials:

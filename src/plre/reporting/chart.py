@@ -36,7 +36,7 @@ class Line:
 
     @property
     def rightmost(self) -> Point:
-        """Where the name stands."""
+        """The point beside which the name stands."""
         return max(self.points, key=lambda point: point[0])
 
 
@@ -136,14 +136,14 @@ def draw(chart: Chart) -> str:
 
 
 def _drawn(chart: Chart, line: Line, across: Callable[[float], float], up: Callable[[float], float]) -> str:
-    """A line with its markers, which tell their values when pointed at."""
+    """A line with its markers, which show their values when pointed at."""
     places = [(across(x), up(y)) for x, y in line.points]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     parts = [f'<g class="{_kind(line)}">' + (f'<polyline points="{path}"/>' if line.joined else "")]
     if not line.dashed:
         for (x, y), (at, value) in zip(places, line.points, strict=True):
-            told = f"{line.name}: {chart.show_x(at)}, {chart.show_y(value)}"
-            parts.append(f"<path d='{_marker(x, y, line.style)}'><title>{escape(told)}</title></path>")
+            values = f"{line.name}: {chart.show_x(at)}, {chart.show_y(value)}"
+            parts.append(f"<path d='{_marker(x, y, line.style)}'><title>{escape(values)}</title></path>")
     return "".join([*parts, "</g>"])
 
 
@@ -180,7 +180,7 @@ def _range(values: list[float]) -> tuple[float, float]:
 
 
 def _scale(values: tuple[float, float], places: tuple[float, float], log: bool = False) -> Callable[[float], float]:
-    """From values to places on the page; in the middle if there is only one value."""
+    """A function from values to places on the page; a single value stands in the middle."""
     low, high = (math.log(value) if log else value for value in values)
 
     def place(value: float) -> float:

@@ -1,9 +1,8 @@
-"""The tables in LaTeX, to be ``\\input`` into a paper; they need the package booktabs and nothing else."""
+"""Tables in LaTeX, to be ``\\input`` into a paper; they need the package booktabs and nothing else."""
 
 from __future__ import annotations
 
-from plre.comparison.results import Comparison
-from plre.comparison.tables import Cell, Table, main_tables, texts_table
+from plre.reporting.table import Cell, ReportTable
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -29,18 +28,7 @@ _SIZE = r"\footnotesize\setlength{\tabcolsep}{3pt}"
 _SMALLER, _MANY = r"\scriptsize\setlength{\tabcolsep}{1.5pt}", 7
 
 
-def render_latex(comparison: Comparison) -> str:
-    """``tables.tex``."""
-    head = [
-        f"% Made by plre {comparison.version}:",
-        *(f"% {line}" for line in comparison.command.splitlines()),
-        r"% Needs \usepackage{booktabs}; \input this file where the tables should stand.",
-    ]
-    tables = [latex_table(table) for table in (texts_table(comparison), *main_tables(comparison))]
-    return "\n".join(head) + "\n\n" + "\n\n".join(tables) + "\n"
-
-
-def latex_table(table: Table) -> str:
+def latex_table(table: ReportTable) -> str:
     """One floating table with its caption and label; the best of each kind is bold."""
     columns = "@{}" + "l" * table.names + "r" * (len(table.headings) - table.names) + "@{}"
     body = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-NOTHING = "–"
+MISSING = "–"
 
 
 def perplexity(value: float | None) -> str:
@@ -11,7 +11,7 @@ def perplexity(value: float | None) -> str:
     >>> perplexity(230.8861)
     '230.89'
     """
-    return NOTHING if value is None else f"{value:.2f}"
+    return MISSING if value is None else f"{value:.2f}"
 
 
 def percent(value: float | None) -> str:
@@ -21,9 +21,18 @@ def percent(value: float | None) -> str:
     ('+6.5 %', '−2.1 %', '0.0 %')
     """
     if value is None:
-        return NOTHING
+        return MISSING
     shown = f"{value * 100:+.1f} %".replace("-", "−")
     return shown[1:] if shown[1:] == "0.0 %" else shown
+
+
+def fine_percent(value: float | None) -> str:
+    """A gain in percent with its sign, to two digits: small changes are worth no more.
+
+    >>> fine_percent(0.00412), fine_percent(-0.1)
+    ('+0.41 %', '−10.00 %')
+    """
+    return MISSING if value is None else f"{value * 100:+.2f} %".replace("-", "−")
 
 
 def interval(low: float, high: float) -> str:
@@ -60,7 +69,7 @@ def seconds(value: float | None) -> str:
     ('4.0 s', '1.2 min', '2.5 h')
     """
     if value is None:
-        return NOTHING
+        return MISSING
     for limit, unit, name in ((60, 1, "s"), (3600, 60, "min")):
         if value < limit:
             return f"{value / unit:.1f} {name}"
@@ -74,7 +83,7 @@ def size(value: float | None) -> str:
     ('102.4 MB', '0.5 kB')
     """
     if value is None:
-        return NOTHING
+        return MISSING
     for factor, name in ((1e9, "GB"), (1e6, "MB")):
         if value >= factor:
             return f"{value / factor:.1f} {name}"
@@ -88,7 +97,7 @@ def speed(value: float | None) -> str:
     ('6.5 M/s', '81 k/s')
     """
     if value is None:
-        return NOTHING
+        return MISSING
     return f"{value / 1e6:.1f} M/s" if value >= 1e6 else f"{value / 1e3:.0f} k/s"
 
 
@@ -98,7 +107,7 @@ def count(value: int | None) -> str:
     >>> count(2051910)
     '2,051,910'
     """
-    return NOTHING if value is None else f"{value:,}"
+    return MISSING if value is None else f"{value:,}"
 
 
 def share(part: int, whole: int) -> str:
@@ -107,4 +116,4 @@ def share(part: int, whole: int) -> str:
     >>> share(13, 1000)
     '1.3 %'
     """
-    return f"{part / whole * 100:.1f} %" if whole else NOTHING
+    return f"{part / whole * 100:.1f} %" if whole else MISSING

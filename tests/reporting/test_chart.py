@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plre.comparison.chart import COLOURS, Chart, Line, _colour, draw, even_ticks, log_ticks, spread_out
-from plre.comparison.pictures import gain_chart, pictures, styles
-from plre.comparison.style import _DARK, _LIGHT
-from tests.comparison.example import METHODS, example
+from plre.reporting.chart import COLOURS, Chart, Line, draw, even_ticks, log_ticks, spread_out
+from plre.reporting.style import _DARK, _LIGHT
 
 
 @given(st.floats(-1e4, 1e4), st.floats(1e-3, 1e4))
@@ -56,25 +54,5 @@ def test_one_point_is_drawn_in_the_middle() -> None:
     ElementTree.fromstring(draw(chart))
 
 
-def test_the_pictures_of_a_comparison() -> None:
-    comparison = example()
-    titles = [chart.title for chart in pictures(comparison)]
-    assert titles == [
-        "Relative gain over int-MKN",
-        "Perplexity against the rank of the low rank bigram, order 3",
-        "Perplexity against training time, orders 2 to 4 along each line",
-    ]
-    chart = gain_chart(comparison)
-    assert chart is not None
-    points = {line.name: line.points for line in chart.lines}
-    assert points["PLRE"] == tuple((n, comparison.row("plre", n).gain.value) for n in (2, 3, 4))  # type: ignore[union-attr]
-    assert len(points["Jelinek-Mercer"]) == 2
-    assert gain_chart(example((3,))) is None
-
-
-def test_lines_differ_in_colour_or_marker() -> None:
+def test_there_are_as_many_colours_as_lines_may_have() -> None:
     assert len(_LIGHT) == len(_DARK) == COLOURS
-    chosen = styles(METHODS)
-    looks = {(_colour(style), style % 4) for style in chosen.values()}
-    assert len(looks) == len(METHODS)
-    assert all(colour < COLOURS for colour, _ in looks)

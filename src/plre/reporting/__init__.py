@@ -1,0 +1,1 @@
+"""Showing results: numbers, tables, charts, and their form in Markdown, LaTeX and web pages."""
