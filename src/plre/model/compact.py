@@ -119,9 +119,9 @@ class CompactNgrams:
         for n in range(2, min(self.order, highest or self.order) + 1):
             children = self._children(n, sizes)
             words = self._field(n, sizes, 0, t.width_of(self.symbols - 1)).astype(np.int32)
-            prob, *weights = self._numbers(n, sizes)
-            backoff, missing = (*weights, None, None)[:2]
-            columns.orders.append(Order(words, children, prob, backoff, missing))
+            found, *own_weights = self._numbers(n, sizes)
+            backoff, missing = (*own_weights, None, None)[:2]
+            columns.orders.append(Order(words, children, found, backoff, missing))
             if n in self.low_rank:
                 columns.orders[-1] = replace(columns.orders[-1], factors=self._factors(n, columns))
         return columns
