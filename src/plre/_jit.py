@@ -21,6 +21,9 @@ import numpy as np
 from numba import njit
 from numba.core import event
 from numba.core.caching import FunctionCache
+from numba.core.ccallback import CFunc
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.sigutils import normalize_signature
 from numpy.typing import NDArray
 
 Kernel = Callable[..., Any]
@@ -95,6 +98,47 @@ class Direct:
 def direct(*argument_types: Any) -> Callable[[Kernel], Direct]:
     """Make a :class:`Direct` kernel."""
     return lambda function: Direct(function, argument_types)
+
+
+class CKernel:
+    """A kernel with the calling convention of C, which other kernels call by its address.
+
+    A kernel that gets addresses compiles without what stands behind them: a model brings only the functions of its
+    own components, and each is compiled once, not once in every caller. See ``call_address`` in ``_memory.py``.
+    """
+
+    def __init__(self, function: Kernel, signature: Any, options: dict[str, Any]) -> None:
+        self._function = function
+        self._signature = signature
+        self._options = options
+        self._compiled: Any = None
+
+    @property
+    def address(self) -> int:
+        """The address of the machine code; it is compiled (or fetched from the cache) when first asked for."""
+        if self._compiled is None:
+            with global_compiler_lock:  # type: ignore[no-untyped-call]
+                if self._compiled is None:
+                    self._compiled = self._compile()
+        return int(self._compiled.address)
+
+    def _compile(self) -> Any:
+        make: Any = CFunc
+        compiled = make(self._function, normalize_signature(self._signature), {}, self._options)  # type: ignore[no-untyped-call]
+        with contextlib.suppress(RuntimeError):
+            compiled._cache = _Cache(self._function)  # type: ignore[no-untyped-call]
+        compiled.compile()
+        return compiled
+
+
+def c_kernel(signature: str, fast: bool = False) -> Callable[[Kernel], CKernel]:
+    """Make a :class:`CKernel` with this signature, such as ``"int64(int64, int64, float64)"``.
+
+    Arguments are int64 or float64; so is the result, or there is none (``void``). An exception cannot leave it:
+    numba would print it and return an undefined number, so it must not raise. ``fast`` is as in ``fast_kernel``.
+    """
+    options = {"nopython": True, "error_model": "numpy", **({"fastmath": _FAST} if fast else {})}
+    return lambda function: CKernel(function, signature, options)
 
 
 def cpu_count() -> int:

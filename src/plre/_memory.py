@@ -155,3 +155,17 @@ def match_line(typing_context: Any, slots: Any, at: Any, tag: Any, bits: Any) ->
         return builder.call(largest, [kept])
 
     return types.uint32(slots, types.int64, types.uint32, types.uint32), generate
+
+
+@_intrinsic
+def call_address(typing_context: Any, address: Any, *arguments: Any) -> Any:
+    """Call a C kernel (``_jit.c_kernel``) by its address: any number of int64 arguments, an int64 as result."""
+    i64 = ir.IntType(64)
+    count = len(arguments)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        target = builder.inttoptr(values[0], ir.FunctionType(i64, [i64] * count).as_pointer())
+        return builder.call(target, [builder.extract_value(values[1], at) for at in range(count)])
+
+    tuple_type: Any = types.UniTuple
+    return types.int64(types.int64, tuple_type(types.int64, count)), generate
