@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from plre.machinecode.notice import announce_compilation, print_notice
 from plre.progress import Advance, Progress
 
 #: Stages shorter than this are not worth a line where there is no bar; longer ones get a line now and then.
@@ -103,9 +104,7 @@ class BarProgress(Progress):
 
 def make_progress(quiet: bool = False) -> Progress:
     """Bars on a terminal, lines elsewhere, nothing if asked; and a word when kernels have to be compiled."""
-    from plre._jit import announce_compilation
-
+    announce_compilation(None if quiet else print_notice)
     if quiet:
         return Progress()
-    announce_compilation(lambda: say("compiling kernels: the first run on this machine takes up to a minute longer"))
     return BarProgress() if sys.stderr.isatty() else PlainProgress()
