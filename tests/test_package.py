@@ -47,7 +47,7 @@ PARTS = [
     ("comparison",),
     ("tuning",),
     ("neural",),
-    ("demo",),
+    ("demo", "warmup"),
     ("cli",),
 ]
 

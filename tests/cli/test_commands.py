@@ -302,7 +302,7 @@ def test_compiling_is_announced(tmp_path: Path, files: Path) -> None:
         subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stderr for _ in range(2)
     ]
     assert "compiling for this machine (once; kept in" in shown[0]
-    assert "compiling" not in shown[1]
+    assert "compiling for" not in shown[1]
 
 
 MAIN = [sys.executable, "-c", "from plre.cli.main import main; main()"]

@@ -12,6 +12,7 @@ from plre._jit import c_kernel, direct, kernel
 from plre._memory import bytes_at, call_address
 from plre.machinecode import packed
 from plre.machinecode.store import store
+from plre.machinecode.turns import Turns
 
 
 @kernel
@@ -40,7 +41,9 @@ def both(first, second, number, address):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if "turns" in sys.argv and store.place:
+        store.turns = Turns(store.place.folder)
+    elif len(sys.argv) > 1:
         packed.FOLDER = Path(sys.argv[1])
     data = np.array([5, 7, 11], np.uint8)
     print(both(add.address, peek.address, 100, data.ctypes.data), thrice.entry(5))

@@ -18,6 +18,7 @@ from plre.cli.mix import mix
 from plre.cli.prune import prune
 from plre.cli.train import train
 from plre.cli.tune import tune
+from plre.cli.warmup import warmup
 from plre.errors import PlreError, UsageError
 
 DONE, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -48,7 +49,8 @@ def cli() -> None:
 
 
 for command in (
-    demo, train, tune, mix, prune, evaluate, compare, score, next_words, sample, neighbours, cluster, info, verify
+    demo, train, tune, mix, prune, evaluate, compare, score, next_words, sample, neighbours, cluster, info, verify,
+    warmup,
 ):  # fmt: skip
     cli.add_command(command)
 

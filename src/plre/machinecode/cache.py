@@ -79,29 +79,41 @@ class KernelCache(_Cache):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function, or None: then numba compiles it."""
         name = self._entry(sig)
-        content = name and store.read(name)
-        if content:
-            with contextlib.suppress(Exception):  # what cannot be used is compiled again
-                needed, payload = pickle.loads(content)
-                rtsys.initialize(target_context)
-                # Numba would load all it knows first, which takes longer than everything else here.
-                if not all(map(llvm.address_of_symbol, needed)):
-                    target_context.refresh()
-                rebuild: Any = CompileResult._rebuild
-                return rebuild(target_context, *payload)
-        notice.compiling(lambda: store.place and store.place.folder)
+        loaded = name and self._load(name, target_context)
+        if name and not loaded and store.turns:
+            store.turns.begin(name)
+            loaded = self._load(name, target_context)
+        if not loaded:
+            notice.compiling(lambda: store.place and store.place.folder)
+        return loaded or None
+
+    def _load(self, name: str, target_context: Any) -> Any:
+        content = store.read(name)
+        if content is None:
+            return None
+        with contextlib.suppress(Exception):  # what cannot be used is compiled again
+            needed, payload = pickle.loads(content)
+            rtsys.initialize(target_context)
+            # Numba would load all it knows first, which takes longer than everything else here.
+            if not all(map(llvm.address_of_symbol, needed)):
+                target_context.refresh()
+            rebuild: Any = CompileResult._rebuild
+            return rebuild(target_context, *payload)
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what numba compiled."""
         store.compiled.append(f"{self._function.__module__}.{self._function.__qualname__}")
         name = self._entry(sig)
-        if name is None or store.place is None or data.library.has_dynamic_globals or data.lifted:
+        if name is None:
             return
-        with contextlib.suppress(Exception):  # what cannot be kept is compiled again
-            needed = _symbols(data.library)
-            payload = data._replace(type_annotation="")._reduce()
-            store.write(name, dumps((needed, payload)))  # type: ignore[no-untyped-call]
+        if not data.library.has_dynamic_globals and not data.lifted:
+            with contextlib.suppress(Exception):  # what cannot be kept is compiled again
+                needed = _symbols(data.library)
+                payload = data._replace(type_annotation="")._reduce()
+                store.write(name, dumps((needed, payload)))  # type: ignore[no-untyped-call]
+        if store.turns:
+            store.turns.end(name)
 
     @property
     def cache_path(self) -> str | None:

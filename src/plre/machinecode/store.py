@@ -25,6 +25,7 @@ from numba.core.registry import cpu_target
 from plre.machinecode.packed import ABOUT, Packed
 from plre.machinecode.places import Place, first_writable, forget_old, places
 from plre.machinecode.sources import source_key
+from plre.machinecode.turns import Turns
 
 #: Numba's settings that change what a function is compiled to.
 _SETTINGS = ("OPT", "BOUNDSCHECK", "DEBUG_JIT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "USING_SVML")
@@ -58,6 +59,8 @@ class Store:
         #: The kernels that this process has compiled, and the files that it has loaded.
         self.compiled: list[str] = []
         self.loaded: list[Path] = []
+        #: Set where several processes compile the same kernels (``plre warmup``).
+        self.turns: Turns | None = None
         self._places = places(getattr(config, "CACHE_DIR", None))
 
     @cached_property
