@@ -43,6 +43,8 @@ class Warmth:
     compiled: int
     #: Where they are kept.
     folder: Path
+    #: The files of machine code that were there before and have been used.
+    used: frozenset[Path]
     seconds: float
     #: Why machine code that came with the installation could not be used; None if it was.
     misfit: str | None
@@ -57,13 +59,15 @@ def warmup(*, jobs: int | None = None, progress: Progress | None = None) -> Warm
     with tempfile.TemporaryDirectory(prefix="plre-") as folder, ThreadPoolExecutor(jobs or cpu_count()) as pool:
         work = _Work(Path(folder))
         work.write_text()
-        compiled = 0
+        compiled, used = 0, set()
         with progress.stage("compiling"):
             running = {pool.submit(work.start, topic): topic for topic in TOPICS}
             for finished in as_completed(running):
-                compiled += finished.result()
-                progress.note(f"{running[finished]}: {finished.result()} kernels compiled")
-    return Warmth(compiled, store.place.folder, time.perf_counter() - start, store.packed.misfit)
+                told = finished.result()
+                compiled += told["compiled"]
+                used |= set(map(Path, told["used"]))
+                progress.note(f"{running[finished]}: {told['compiled']} kernels compiled")
+    return Warmth(compiled, store.place.folder, frozenset(used), time.perf_counter() - start, store.packed.misfit)
 
 
 class _Work:
@@ -81,13 +85,14 @@ class _Work:
             lines = (" ".join(f"w{int(1500**share)}" for share in random.random(length)) for length in lengths)
             path.write_text("\n".join(lines) + "\n")
 
-    def start(self, topic: str) -> int:
-        """Do a topic in a process of its own; how many kernels it compiled."""
+    def start(self, topic: str) -> dict[str, Any]:
+        """Do a topic in a process of its own; what it tells at its end."""
         command = [sys.executable, "-m", "plre.warmup", topic, str(self.folder)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode:
             raise PlreError(f"compiling failed ({topic}); what the process said is above")
-        return int(json.loads(done.stdout)["compiled"])
+        told: dict[str, Any] = json.loads(done.stdout)
+        return told
 
     # --- the topics --------------------------------------------------------------------------------------------------
 
@@ -173,13 +178,13 @@ TOPICS: dict[str, Callable[[_Work], None]] = {
 
 
 def main(topic: str, folder: str) -> None:
-    """Do one topic, and print how many kernels were compiled."""
+    """Do one topic, and print how many kernels were compiled and which files were used."""
     announce_compilation(None)
     warnings.simplefilter("ignore")  # there is too little text for some methods
     if store.place:
         store.turns = Turns(store.place.folder)
     TOPICS[topic](_Work(Path(folder)))
-    print(json.dumps({"compiled": len(store.compiled)}))
+    print(json.dumps({"compiled": len(store.compiled), "used": [str(path) for path in store.loaded]}))
 
 
 if __name__ == "__main__":
