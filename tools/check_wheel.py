@@ -55,7 +55,7 @@ def main() -> None:
         for label, arguments in (
             ("plre score, mkn", ["score", str(home / "mkn"), str(line)]),
             ("plre score, best", ["score", str(home / "best"), str(line)]),
-            ("plre train, default, 1,000 lines", ["train", str(text), "-o", str(home / "new")]),
+            ("plre train, default, 1,000 lines", ["train", str(text), "-o", str(home / "new"), "-q"]),
         ):
             compiled += measure(label, python, arguments, home)
     sys.exit(1 if compiled and "none-any" not in wheel else 0)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import numpy as np
 from numba import types
 
 from plre._jit import c_kernel, direct, kernel
-from plre._memory import bytes_at, call_address
+from plre._memory import call_address
 from plre.machinecode import packed
 from plre.machinecode.store import store
 from plre.machinecode.turns import Turns
@@ -26,8 +25,8 @@ def add(a, b, c):
 
 
 @c_kernel("int64(int64, int64, int64, int64, int64)")
-def peek(address, size, at, factor, plus):
-    return bytes_at(address, size)[at] * factor + plus
+def weigh(a, b, c, d, e):
+    return a + 2 * b + 3 * c + 4 * d + 5 * e
 
 
 @direct(types.int64)
@@ -36,8 +35,8 @@ def thrice(number):
 
 
 @kernel
-def both(first, second, number, address):
-    return call_address(first, number, 2, 3) * 1_000_000 + call_address(second, address, 3, 1, number, 10)
+def both(first, second, number):
+    return call_address(first, number, 2, 3) * 1_000 + call_address(second, 1, 2, 3, 4, number)
 
 
 if __name__ == "__main__":
@@ -45,7 +44,6 @@ if __name__ == "__main__":
         store.turns = Turns(store.place.folder)
     elif len(sys.argv) > 1:
         packed.FOLDER = Path(sys.argv[1])
-    data = np.array([5, 7, 11], np.uint8)
-    print(both(add.address, peek.address, 100, data.ctypes.data), thrice.entry(5))
+    print(both(add.address, weigh.address, 100), thrice.entry(5))
     print(len(store.compiled))
     print(store.packed.misfit)

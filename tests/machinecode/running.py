@@ -32,5 +32,5 @@ def run_example(*arguments: str, source: Path | None = None, **environment: str)
         [sys.executable, str(EXAMPLE), *arguments], env=names, capture_output=True, text=True, check=True
     )
     answer, compiled, misfit = done.stdout.splitlines()
-    assert answer == "205000710 15"
+    assert answer == "205530 15"
     return Run(int(compiled), misfit, done.stderr)

@@ -28,10 +28,9 @@ def test_kernels_stand_in_kernel_sources_and_use_only_such() -> None:
         for module, name in imported(path):
             if name in MAKERS and module.startswith(("plre._jit", "numba")):
                 assert is_kernel_source(path.name), f"{path} makes kernels: its name must begin with _"
-            if path.name.startswith("_") and is_kernel_source(path.name) and module.startswith("plre."):
+            if path.name.startswith("_") and path.stem not in ("_jit", "__init__") and module.startswith("plre."):
                 file = f"{module.split('.')[-1]}.py"
-                known = is_kernel_source(file) or module.startswith("plre.machinecode")
-                assert known, f"{path} uses {module}, which is not part of the key of machine code"
+                assert is_kernel_source(file), f"{path} uses {module}, which is not part of the key of machine code"
 
 
 def test_key_changes_with_kernels_only(tmp_path: Path) -> None:
