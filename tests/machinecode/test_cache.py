@@ -59,13 +59,23 @@ def test_beside_the_package_or_at_home_or_in_a_temporary_folder(package: Path) -
         assert place.stat().st_mode & 0o077 == 0
     (package / "plre" / "__pycache__" / "kernels").unlink()
     run_example(**{**there, "HOME": nowhere, "TMPDIR": str(package)})
-    assert list((package / "plre" / "__pycache__" / "kernels").rglob("*.code"))
+    beside = package / "plre" / "__pycache__" / "kernels"
+    assert len(list(beside.rglob("*.code"))) == KERNELS
+    assert beside.stat().st_mode & 0o055 == 0o055 & ~umask()  # for all users of an image
+
+
+def umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def test_nothing_can_be_written(package: Path) -> None:
+    """Neither beside the package nor at home nor in a temporary folder; or not where it was told to."""
     nowhere = str(package / "plre" / "py.typed" / "folder")
-    for _ in range(2):
-        run = run_example(NUMBA_CACHE_DIR=nowhere, source=package)
+    (package / "sitecustomize.py").write_text(f"import tempfile\ntempfile.tempdir = {nowhere!r}\n")
+    for environment in ({"HOME": nowhere}, {"NUMBA_CACHE_DIR": nowhere}):
+        run = run_example(source=package, **environment)
         assert run.compiled == KERNELS
         assert run.errors.startswith("plre: compiling for this machine (no folder to keep it in")
 

@@ -42,7 +42,7 @@ class Place:
     def is_writable(self) -> bool:
         """Whether it can be written to; it is made if it does not exist."""
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700 if self.forbidden else 0o777, parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=self.folder).close()
         except OSError:
             return False
