@@ -18,7 +18,7 @@ import plre.demo
 import plre.ensemble.ladder
 import plre.ensemble.recipe
 import plre.lowrank.blocks
-import plre.machinecode.packed
+import plre.machinecode.baseline
 import plre.machinecode.sources
 import plre.smoothing.discounts
 import plre.smoothing.jelinek_mercer
@@ -91,7 +91,7 @@ def test_import_and_help_do_not_load_numpy() -> None:
 @pytest.mark.parametrize(
     "module",
     [
-        plre.machinecode.packed,
+        plre.machinecode.baseline,
         plre.machinecode.sources,
         plre.text.vocabulary,
         plre.clustering.cluster,

@@ -26,7 +26,7 @@ WARMUP = """
 import json, sys
 from plre.cli.console import make_progress
 from plre.warmup import warmup
-done = warmup(progress=make_progress())
+done = warmup(baseline=True, progress=make_progress())
 print(json.dumps({"compiled": done.compiled, "folder": str(done.folder), "used": sorted(map(str, done.used))}))
 """
 
@@ -69,13 +69,11 @@ def build_pure(dist: Path) -> Path:
 def compile_all(unpacked: Path, cache: Path) -> list[Path]:
     """Compile for the baseline processor; the files that users will need."""
     told = {}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    environment = clean | {"PYTHONPATH": str(unpacked), "NUMBA_CACHE_DIR": str(cache)}
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, "-c", WARMUP],
-            env=environment(unpacked, cache),
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
+            [sys.executable, "-c", WARMUP], env=environment, stdout=subprocess.PIPE, text=True, check=True
         )
         told = json.loads(done.stdout)
     if told["compiled"]:
@@ -86,19 +84,6 @@ def compile_all(unpacked: Path, cache: Path) -> list[Path]:
     for name in sorted(kernels(unpacked) - {path.name.rsplit("-", 1)[0] for path in used[0].parent.iterdir()}):
         print(f"note: 'plre warmup' never uses {name}")
     return used
-
-
-def environment(unpacked: Path, cache: Path) -> dict[str, str]:
-    """Variables that make numba compile the unpacked package for the baseline processor."""
-    sys.path.insert(0, str(unpacked))
-    from plre.machinecode.packed import BASELINE, BASELINE_FEATURES
-
-    return {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")} | {
-        "PYTHONPATH": str(unpacked),
-        "NUMBA_CACHE_DIR": str(cache),
-        "NUMBA_CPU_NAME": BASELINE,
-        "NUMBA_CPU_FEATURES": ",".join(f"+{feature}" for feature in BASELINE_FEATURES),
-    }
 
 
 def kernels(unpacked: Path) -> set[str]:

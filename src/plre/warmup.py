@@ -8,15 +8,17 @@ compiled by whoever comes first (``machinecode/turns.py``).
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from plre._jit import cpu_count
 from plre.errors import PlreError
 from plre.lowrank.blocks import Blocks
 from plre.lowrank.factorise import Stopping, factorise
+from plre.machinecode.baseline import baseline_of, compiling_for_baseline
 from plre.machinecode.notice import announce_compilation
 from plre.machinecode.store import store
 from plre.machinecode.turns import Turns
@@ -50,14 +53,19 @@ class Warmth:
     misfit: str | None
 
 
-def warmup(*, jobs: int | None = None, progress: Progress | None = None) -> Warmth:
-    """Compile what all methods and questions need, and keep it; ``jobs`` processes do it, one for each core."""
+def warmup(*, baseline: bool = False, jobs: int | None = None, progress: Progress | None = None) -> Warmth:
+    """Compile what all methods and questions need, and keep it; ``jobs`` processes do it, one for each core.
+
+    With ``baseline`` it is compiled not for this processor but for all that have what x86-64-v3 has.
+    """
     progress = progress or Progress()
     if store.place is None:
         raise PlreError("there is no folder to keep machine code in; name one in NUMBA_CACHE_DIR")
+    if baseline and not baseline_of(store.about["processor"]):
+        raise PlreError("this processor has less than the baseline x86-64-v3")
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="plre-") as folder, ThreadPoolExecutor(jobs or cpu_count()) as pool:
-        work = _Work(Path(folder))
+        work = _Work(Path(folder), compiling_for_baseline() if baseline else {})
         work.write_text()
         compiled, used = 0, set()
         with progress.stage("compiling"):
@@ -73,8 +81,9 @@ def warmup(*, jobs: int | None = None, progress: Progress | None = None) -> Warm
 class _Work:
     """Small real work in a folder that has a text."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, variables: Mapping[str, str] = MappingProxyType({})) -> None:
         self.folder = folder
+        self.variables = variables
         self.text, self.dev = folder / "text", folder / "dev"
 
     def write_text(self) -> None:
@@ -88,7 +97,9 @@ class _Work:
     def start(self, topic: str) -> dict[str, Any]:
         """Do a topic in a process of its own; what it tells at its end."""
         command = [sys.executable, "-m", "plre.warmup", topic, str(self.folder)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            command, env={**os.environ, **self.variables}, stdout=subprocess.PIPE, text=True, check=False
+        )
         if done.returncode:
             raise PlreError(f"compiling failed ({topic}); what the process said is above")
         told: dict[str, Any] = json.loads(done.stdout)

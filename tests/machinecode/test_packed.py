@@ -8,21 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from plre.machinecode.packed import ABOUT, BASELINE, BASELINE_FEATURES, Packed, enabled
+from plre.machinecode.baseline import NAME, baseline_of, compiling_for_baseline
+from plre.machinecode.packed import ABOUT, Packed
 from plre.machinecode.store import processor
 from tests.machinecode.running import KERNELS, run_example
-
-FITS = set(BASELINE_FEATURES) <= enabled(processor()["features"])
 
 
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example's kernels for the baseline processor, in a folder as a wheel has it."""
-    if not FITS:
-        pytest.skip(f"this processor cannot run code for {BASELINE}")
+    if not baseline_of(processor()):
+        pytest.skip(f"this processor cannot run code for {NAME}")
     folder = tmp_path_factory.mktemp("packed")
-    features = ",".join(f"+{feature}" for feature in BASELINE_FEATURES)
-    run = run_example(NUMBA_CACHE_DIR=str(folder), NUMBA_CPU_NAME=BASELINE, NUMBA_CPU_FEATURES=features)
+    run = run_example(NUMBA_CACHE_DIR=str(folder), **compiling_for_baseline())
     assert run.compiled == KERNELS
     (made,) = (folder / "plre").iterdir()
     return made
@@ -41,6 +39,13 @@ def run_with(packed: Path, tmp_path: Path, **changed: object) -> tuple[int, str]
 def test_nothing_is_compiled(packed: Path, tmp_path: Path) -> None:
     assert run_with(packed, tmp_path) == (0, "None")
     assert not (tmp_path / "cache").exists()
+
+
+def test_what_was_compiled_for_the_baseline_is_found_where_it_is_kept(packed: Path) -> None:
+    """As in an image that was made on another machine."""
+    place = packed.parents[1]
+    assert run_example(NUMBA_CACHE_DIR=str(place)).compiled == 0
+    assert run_example(NUMBA_CACHE_DIR=str(place), NUMBA_CPU_NAME="generic").compiled == KERNELS
 
 
 @pytest.mark.parametrize("name", ["sources", "numba", "python"])

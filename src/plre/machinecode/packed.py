@@ -1,4 +1,4 @@
-"""Machine code that comes with the package, made for any processor with certain features (``make wheel``)."""
+"""Machine code that comes with the package (``make wheel``), made for any processor with certain features."""
 
 from __future__ import annotations
 
@@ -8,26 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from plre.machinecode.baseline import enabled
+
 #: Where a wheel has it; a pure wheel and the sources do not.
 FOLDER = Path(__file__).parent / "packed"
 #: The file beside machine code that says what it was made from, with and for.
 ABOUT = "about.json"
-
-#: The features of the baseline processor x86-64-v3 (from 2013-2015 on), under LLVM's names.
-BASELINE = "x86-64-v3"
-BASELINE_FEATURES = (
-    "64bit", "avx", "avx2", "bmi", "bmi2", "cmov", "crc32", "cx16", "cx8", "f16c", "fma", "fxsr", "lzcnt", "mmx",
-    "movbe", "popcnt", "sahf", "sse", "sse2", "sse3", "sse4.1", "sse4.2", "ssse3", "xsave",
-)  # fmt: skip
-
-
-def enabled(features: str) -> set[str]:
-    """The features that a list in LLVM's notation switches on.
-
-    >>> sorted(enabled("+avx,+avx2,-avx512f"))
-    ['avx', 'avx2']
-    """
-    return {feature[1:] for feature in features.split(",") if feature.startswith("+")}
 
 
 class Packed:

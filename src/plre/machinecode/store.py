@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import uuid
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import numpy as np
 from numba.core import config
 from numba.core.registry import cpu_target
 
+from plre.machinecode.baseline import baseline_of
 from plre.machinecode.packed import ABOUT, Packed
 from plre.machinecode.places import Place, first_writable, forget_old, places
 from plre.machinecode.sources import source_key
@@ -69,9 +71,10 @@ class Store:
         return toolchain() | {"processor": processor()}
 
     @cached_property
-    def folder_name(self) -> str:
-        """The name of the folder for what this process compiles."""
-        return hashlib.blake2b(json.dumps(self.about, sort_keys=True).encode(), digest_size=8).hexdigest()
+    def folder_names(self) -> list[str]:
+        """The folder for what this process compiles, and that for the baseline processor if its code runs here."""
+        made_for = [self.about["processor"], baseline_of(self.about["processor"])]
+        return [_folder_name(self.about | {"processor": processor}) for processor in made_for if processor]
 
     @cached_property
     def packed(self) -> Packed:
@@ -85,8 +88,7 @@ class Store:
 
     def read(self, name: str) -> bytes | None:
         """The content of a file, or None if there is none (or one that was damaged)."""
-        for path in (*(place.folder / self.folder_name / name for place in self._places if place.is_safe()),
-                     *self.packed.find(name)):  # fmt: skip
+        for path in self._candidates(name):
             with contextlib.suppress(OSError):
                 whole = path.read_bytes()
                 content = whole[_CHECKSUM:]
@@ -94,6 +96,13 @@ class Store:
                     self._use(path)
                     return content
         return None
+
+    def _candidates(self, name: str) -> Iterator[Path]:
+        safe = [place.folder for place in self._places if place.is_safe()]
+        own, *baseline = self.folder_names
+        yield from (folder / own / name for folder in safe)
+        yield from self.packed.find(name)
+        yield from (folder / other / name for other in baseline for folder in safe)
 
     def _use(self, path: Path) -> None:
         if path.parent not in (used.parent for used in self.loaded):
@@ -105,13 +114,18 @@ class Store:
         """Add a file, whole or not at all; if it cannot be written, nothing is kept."""
         if self.place is None:
             return
-        folder = self.place.folder / self.folder_name
+        current = self.folder_names[0]
+        folder = self.place.folder / current
         with contextlib.suppress(OSError):
             if not folder.is_dir():
-                forget_old(self.place.folder, self.folder_name)
+                forget_old(self.place.folder, current)
                 folder.mkdir(exist_ok=True)
                 _replace(folder / ABOUT, json.dumps(self.about, indent=1).encode())
             _replace(folder / name, _checksum(content) + content)
+
+
+def _folder_name(about: dict[str, Any]) -> str:
+    return hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
 def _checksum(content: bytes) -> bytes:
