@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint types bench experiments clean
+.PHONY: demo test lint types bench experiments wheel clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/plre demo
@@ -29,6 +29,12 @@ bench: $(VENV)/.bench
 # log-bilinear model needs PyTorch: pip install 'plre[neural]', then python -m experiments.lbl.
 experiments: $(VENV)/.demo
 	@for name in table1 figure ranks classes pruning table2 table3 beyond adapt research; do $(BIN)/python -m experiments.$$name || exit 1; done
+
+# Into dist/: the wheel with sources only, and one for this Python that brings machine code, which is then installed into
+# a new environment and measured.
+wheel: $(VENV)/.wheel
+	@$(BIN)/python -m tools.wheels dist
+	@for made in $$(ls -t dist/*manylinux*.whl 2>/dev/null | head -n 1); do $(BIN)/python -m tools.check_wheel $$made; done
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -55,6 +61,10 @@ $(VENV)/.bench: pyproject.toml | $(BIN)/python
 	@$(PIP) -e '.[bench]' >/dev/null 2>&1 || { $(PIP) -e '.[plot]' scikit-learn && \
 	  echo "the kenlm module could not be built: benchmarks go without it"; }
 	@touch $@
+
+$(VENV)/.wheel: pyproject.toml | $(BIN)/python
+	@echo "installing plre and what building wheels needs"
+	@$(PIP) -e . wheel && touch $@
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +20,8 @@ import plre.demo
 import plre.ensemble.ladder
 import plre.ensemble.recipe
 import plre.lowrank.blocks
+import plre.machinecode.baseline
+import plre.machinecode.sources
 import plre.reporting.chart
 import plre.reporting.latex
 import plre.reporting.markdown
@@ -40,6 +41,7 @@ ROOT = Path(plre.__file__).parent
 PARTS = [
     ("errors", "_version", "progress"),
     ("files", "threads"),
+    ("machinecode",),
     ("_jit", "_memory", "scratch"),
     ("text",),
     ("counts",),
@@ -54,7 +56,7 @@ PARTS = [
     ("tuning",),
     ("comparison",),
     ("neural",),
-    ("demo",),
+    ("demo", "warmup"),
     ("cli",),
     ("__main__",),
 ]
@@ -120,6 +122,8 @@ def test_import_and_help_do_not_load_numpy() -> None:
 @pytest.mark.parametrize(
     "module",
     [
+        plre.machinecode.baseline,
+        plre.machinecode.sources,
         plre.text.vocabulary,
         plre.clustering.cluster,
         plre.smoothing.discounts,
@@ -149,24 +153,3 @@ def test_examples_in_docstrings(module: object) -> None:
     result = doctest.testmod(module)  # type: ignore[arg-type]
     assert result.attempted > 0
     assert result.failed == 0
-
-
-def test_kernels_are_compiled_again_when_any_of_them_changes(tmp_path: Path) -> None:
-    """Kernels use each other's constants across files; numba alone would go on with the old machine code."""
-    shutil.copytree(ROOT, tmp_path / "plre", ignore=shutil.ignore_patterns("__pycache__"))
-    script = (
-        "import plre; print(plre.train(['a b c a b', 'b c a', 'c a b'] * 3, min_count=1).distribution('a b').sum())"
-    )
-    layout = tmp_path / "plre" / "model" / "layout.py"
-    sums = []
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
-        )
-        sums.append(float(done.stdout))
-        old = layout.read_text()
-        changed = old.replace('"grams", "stride", "size"', '"size", "grams", "stride"')
-        changed = changed.replace("GRAMS, STRIDE, SIZE", "SIZE, GRAMS, STRIDE")
-        assert changed != old or len(sums) == 2
-        layout.write_text(changed)
-    assert sums == [pytest.approx(1, abs=1e-6)] * 2

@@ -6,16 +6,12 @@ machine code is cached on disk, so compiling happens once per machine.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from numba import njit
-from numba.core import event
-from numba.core.caching import FunctionCache
+from numba.core.caching import NullCache
 from numba.core.ccallback import CFunc
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.sigutils import normalize_signature
@@ -26,32 +22,19 @@ Kernel = Callable[..., Any]
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
-def _sources() -> str:
-    """A hash of all code that ends up inside kernels: kernels call each other and use constants across files."""
-    root = Path(__file__).parent
-    digest = hashlib.blake2b(digest_size=16)
-    for path in sorted([*root.glob("*/_*.py"), *root.glob("_*.py")]):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-_SOURCES = _sources()
-
-
-class _Cache(FunctionCache):
-    """Numba's cache of machine code on disk, which by itself looks only at the file that a kernel stands in."""
-
-    def _index_key(self, sig: Any, codegen: Any) -> Any:
-        key: Any = super()._index_key(sig, codegen)  # type: ignore[no-untyped-call]
-        return (*key, _SOURCES)
-
-
 def _compile(function: Kernel, **options: Any) -> Kernel:
-    compiled: Any = njit(**{"nogil": True, "error_model": "numpy", **options})(function)
-    # Without a writable directory numba refuses to cache: then kernels are compiled anew in each process.
-    with contextlib.suppress(RuntimeError):
-        compiled._cache = _Cache(function)  # type: ignore[no-untyped-call]
+    options = {"nogil": True, "error_model": "numpy", **options}
+    compiled: Any = njit(**options)(function)
+    compiled._cache = _cache(function, options)
     return compiled
+
+
+def _cache(function: Kernel, options: dict[str, Any]) -> Any:
+    try:
+        from plre.machinecode.cache import KernelCache
+    except ImportError:  # a numba that has changed inside: compile in each process
+        return NullCache()
+    return KernelCache(function, {**options, "fastmath": sorted(options.get("fastmath", ()))})
 
 
 def kernel(function: Kernel) -> Kernel:
@@ -117,8 +100,7 @@ class CKernel:
     def _compile(self) -> Any:
         make: Any = CFunc
         compiled = make(self._function, normalize_signature(self._signature), {}, self._options)  # type: ignore[no-untyped-call]
-        with contextlib.suppress(RuntimeError):
-            compiled._cache = _Cache(self._function)  # type: ignore[no-untyped-call]
+        compiled._cache = _cache(self._function, {"cfunc": True, **self._options})
         compiled.compile()
         return compiled
 
@@ -131,23 +113,3 @@ def c_kernel(signature: str, fast: bool = False) -> Callable[[Kernel], CKernel]:
     """
     options = {"nopython": True, "error_model": "numpy", **({"fastmath": _FAST} if fast else {})}
     return lambda function: CKernel(function, signature, options)
-
-
-class _OnCompile(event.Listener):
-    def __init__(self, say: Callable[[], None]) -> None:
-        self.say = say
-        self.said = False
-
-    def on_start(self, event: object) -> None:
-        if not self.said:
-            self.said = True
-            self.say()
-
-    def on_end(self, event: object) -> None:
-        pass
-
-
-def announce_compilation(say: Callable[[], None]) -> None:
-    """Call ``say`` once, when the first kernel of this process has to be compiled (none comes from the cache)."""
-    register: Any = event.register
-    register("numba:compile", _OnCompile(say))

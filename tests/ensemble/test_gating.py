@@ -11,7 +11,7 @@ from plre.counts.local import count_ngrams
 from plre.counts.lookup import look_up
 from plre.ensemble import gating
 from plre.ensemble.gating import HeldOut, Weights, fit_weights
-from plre.ensemble.recipe import PRESETS, Recipe, Tensors, make_recipe, parse_rank
+from plre.ensemble.recipe import PRESETS, Members, Recipe, make_recipe, parse_rank
 from plre.ensemble.workshop import Workshop
 from plre.model._plan import GATE_BUCKETS
 from plre.progress import Progress
@@ -69,7 +69,7 @@ def events(text: list[str], other: list[str], order: int = 3) -> tuple[HeldOut, 
     encoded = encode_text(text)
     dev = encode_text(other, vocab=encoded.vocab)
     workshop = Workshop(encoded, counter=count_ngrams, threads=1, progress=Progress(), scratch=Scratch())
-    recipe = Recipe(order, discount="mkn", tensors=Tensors((8, 20)))
+    recipe = Recipe(order, discount="mkn", members=Members((8, 20)))
     return workshop.held_out(recipe, np.asarray(dev.ids[:])), recipe
 
 
@@ -169,7 +169,7 @@ def test_options_replace_what_a_preset_has() -> None:
     assert set(best.rungs) <= {2, 3}
     other = make_recipe(3, "plre", "best", {}, 0, classes=[7], class_order=4, class_least=1, starts=3)
     assert other.rungs == {}
-    assert other.tensors == Tensors((7,), order=4, least=1)
+    assert other.members == Members((7,), order=4, least=1)
     assert other.starts == 3
     assert not make_recipe(3, "plre", None, {}, 0).leads
     assert make_recipe(4, "plre", None, None, 0, discounts=["mkn", "kn"]).discount_of(1) == "mkn"

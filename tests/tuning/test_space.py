@@ -29,7 +29,7 @@ def test_whatever_is_proposed_can_be_made_and_written(choices: list[int], order:
     settings = walk(choices, limits)
     recipe = settings.recipe(order, 0)
     assert recipe.leads
-    assert recipe.tensors.sizes(words) == settings.classes
+    assert recipe.members.sizes(words) == settings.classes
     assert 2 not in recipe.rungs or 2 in settings.ladders
     assert Settings.read(json.loads(json.dumps(settings.describe()))) == settings
     proposals = neighbourhood(settings, limits)
@@ -47,8 +47,8 @@ def test_presets_are_settings(preset: str, order: int) -> None:
     )
     for name in ("discount", "lowest", "starts", "seed"):
         assert getattr(ours, name) == getattr(theirs, name)
-    assert ours.tensors.classes == theirs.tensors.classes
-    assert ours.tensors.class_order(order) == theirs.tensors.class_order(order)
+    assert ours.members.classes == theirs.members.classes
+    assert ours.members.class_order(order) == theirs.members.class_order(order)
     powers = [
         {n: [rung.power for rung in rungs] for n, rungs in each.rungs.items() if rungs} for each in (ours, theirs)
     ]
@@ -65,9 +65,9 @@ def test_every_kind_of_change_is_proposed() -> None:
 def test_a_quick_version_is_quicker_in_everything() -> None:
     recipe = Settings.of_preset("best", 3, 30000).recipe(3, 0)
     short = quick_version(recipe)
-    assert short.tensors.sweeps < recipe.tensors.sweeps
-    assert short.tensors.order < recipe.tensors.order
+    assert short.members.sweeps < recipe.members.sweeps
+    assert short.members.order < recipe.members.order
     assert short.stopping(2).steps < recipe.stopping(2).steps
     assert short.stopping(3).steps < recipe.stopping(3).steps
-    assert short.tensors.classes == recipe.tensors.classes
+    assert short.members.classes == recipe.members.classes
     assert short.rungs == recipe.rungs

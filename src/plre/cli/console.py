@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from plre.machinecode.notice import announce_compilation, print_notice
 from plre.progress import Advance, Progress
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 _WORTH_A_LINE = 0.5
 _EVERY = 30.0
 #: It takes long on the first run, and on every run where there is no place to keep the machine code.
-COMPILING = "compiling kernels: this takes from seconds to two minutes, and only once where machine code can be kept"
 
 
 def say(message: str) -> None:
@@ -108,11 +108,9 @@ class BarProgress(Progress):
 
 def make_progress(quiet: bool = False) -> Progress:
     """Bars on a terminal, lines elsewhere, nothing if asked; and a word when kernels have to be compiled."""
-    from plre._jit import announce_compilation
-
+    announce_compilation(None if quiet else print_notice)
     if quiet:
         return Progress()
-    announce_compilation(lambda: say(COMPILING))
     return BarProgress() if sys.stderr.isatty() else PlainProgress()
 
 

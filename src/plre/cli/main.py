@@ -19,6 +19,7 @@ from plre.cli.mix import mix
 from plre.cli.prune import prune
 from plre.cli.train import train
 from plre.cli.tune import tune
+from plre.cli.warmup import warmup
 from plre.errors import PlreError, UsageError
 
 DONE, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -53,7 +54,8 @@ def cli() -> None:
 
 
 for command in (
-    demo, train, tune, mix, prune, evaluate, compare, score, next_words, sample, neighbours, cluster, info, verify
+    demo, train, tune, mix, prune, evaluate, compare, score, next_words, sample, neighbours, cluster, info, verify,
+    warmup,
 ):  # fmt: skip
     cli.add_command(command)
 

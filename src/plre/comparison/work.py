@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 import plre
-from plre._jit import announce_compilation
 from plre.comparison.methods import PRESET_OF
 from plre.errors import PlreError
 from plre.evaluation.report import evaluate
+from plre.machinecode.notice import announce_compilation
 from plre.model.lm import LanguageModel
 from plre.progress import Advance, Progress
 from plre.text.sources import Source, read_blocks
@@ -179,7 +179,7 @@ def main(attempt: int) -> int:
             os.lseek(0, 0, os.SEEK_SET)
             os.execv(sys.executable, [sys.executable, "-m", "plre.comparison.work", str(attempt + 1)])
 
-    announce_compilation(noticed)
+    announce_compilation(lambda message: noticed())
     try:
         _print_line(result=perform(task, _StageLines(), start_again))
     except KeyboardInterrupt:

@@ -17,7 +17,7 @@ from plre.text.encode import EncodedText
 
 
 @dataclass(frozen=True)
-class Trial:
+class RankTrial:
     """One combination and its perplexity on the held-out text."""
 
     fractions: dict[int, float]
@@ -29,13 +29,13 @@ class Trial:
         return {"fractions": fractions, "perplexity": self.perplexity}
 
 
-def choose_fractions(builder: Builder, dev: EncodedText, progress: Progress) -> tuple[Recipe, list[Trial]]:
+def choose_fractions(builder: Builder, dev: EncodedText, progress: Progress) -> tuple[Recipe, list[RankTrial]]:
     """The recipe with the rank fractions that are best on ``dev``, and all that was tried.
 
     Ranks too high for this vocabulary are left out with a note; if all are, the recipe stays as it is.
     """
     recipe = builder.recipe
-    trials: list[Trial] = []
+    trials: list[RankTrial] = []
     for combination in product(*recipe.grids.values()):
         fractions = dict(zip(recipe.grids, combination, strict=True))
         shown = ", ".join(f"order {n} {fraction:g}" for n, fraction in fractions.items())
@@ -44,7 +44,7 @@ def choose_fractions(builder: Builder, dev: EncodedText, progress: Progress) -> 
         except TooLargeError as error:
             progress.note(f"rank fractions {shown}: left out; {error}")
             continue
-        trials.append(Trial(fractions, tally_scored(lm, score_ids(lm, np.asarray(dev.ids[:]))).perplexity()))
+        trials.append(RankTrial(fractions, tally_scored(lm, score_ids(lm, np.asarray(dev.ids[:]))).perplexity()))
         progress.note(f"rank fractions {shown}: dev perplexity {trials[-1].perplexity:.2f}")
     if not trials:
         return recipe, trials

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.ensemble.recipe import Recipe, Tensors
-from plre.ensemble.workshop import Clustering, Workshop
+from plre.ensemble.recipe import Members, Recipe
+from plre.ensemble.workshop import WantedClasses, Workshop
 from plre.lowrank.blocks import Blocks, Rank
 from plre.text.vocabulary import BOS
 
@@ -47,15 +47,15 @@ class Pantry:
             if rungs and not workshop.has_factors(recipe, n):
                 work = sum(self._ranked_work(recipe.order, n, rung.rank) for rung in rungs)
                 work *= recipe.stopping(n).steps * recipe.starts
-                key = repr((n, replace(recipe, rungs={n: rungs}, tensors=Tensors())))
+                key = repr((n, replace(recipe, rungs={n: rungs}, members=Members())))
                 found.append(Ingredient("factors", key, work, partial(self._factorise, recipe, n)))
         if not workshop.has_words(recipe):
-            key = repr(replace(recipe, tensors=Tensors()))
+            key = repr(replace(recipe, members=Members()))
             found.append(Ingredient("words", key, self.building(recipe), partial(workshop.words_say, recipe, self.dev)))
         clusterings = workshop.clusterings(recipe)
         for wanted in clusterings:
             found += self.missing_classes(recipe, wanted)
-        for chain in recipe.tensors.contexts:
+        for chain in recipe.members.contexts:
             if not workshop.has_tree(recipe, chain):
                 tree = tuple((clusterings[which - 1] if which else None, distance) for which, distance in chain)
                 work = float(len(workshop.text.ids)) * len(chain)
@@ -65,7 +65,7 @@ class Pantry:
     def _factorise(self, recipe: Recipe, n: int) -> None:
         self.workshop.words(recipe).factors(n, recipe.rungs[n])
 
-    def missing_classes(self, recipe: Recipe, wanted: Clustering) -> list[Ingredient]:
+    def missing_classes(self, recipe: Recipe, wanted: WantedClasses) -> list[Ingredient]:
         """What has to be made for one clustering and its n-grams."""
         workshop = self.workshop
         found = []
@@ -82,7 +82,7 @@ class Pantry:
 
     def fitting(self, recipe: Recipe) -> float:
         """The work of fitting weights, once everything is there: events, for each model of them."""
-        members = len(recipe.tensors.classes) + len(recipe.tensors.contexts)
+        members = len(recipe.members.classes) + len(recipe.members.contexts)
         return float(self._events) * (recipe.order + members)
 
     def building(self, recipe: Recipe) -> float:

@@ -44,7 +44,7 @@ class Rung:
 
 
 @dataclass(frozen=True)
-class Tensors:
+class Members:
     """Low rank in every mode (method.md 10): class n-grams, mixed into the back-off of every order and at the top."""
 
     #: How many classes each clustering has; each begins from another random start. None has more than a tenth as many
@@ -113,7 +113,7 @@ class Recipe:
     rungs: dict[int, tuple[Rung, ...]] = field(default_factory=dict)
     #: Factorisations from so many random starts are averaged.
     starts: int = 1
-    tensors: Tensors = field(default_factory=Tensors)
+    members: Members = field(default_factory=Members)
     #: Fractions to choose from on held-out text, for the orders of ``rungs`` named here.
     grids: dict[int, tuple[float, ...]] = field(default_factory=dict)
     #: EM on the bigram matrix, and on the slices of higher orders.
@@ -150,7 +150,7 @@ class Recipe:
     @property
     def leads(self) -> bool:
         """Whether the model of words leads others, with weights fitted to held-out text."""
-        return bool(self.tensors.classes or self.tensors.contexts)
+        return bool(self.members.classes or self.members.contexts)
 
     def discount_of(self, order: int) -> DiscountKind:
         """The kind of discount of an order."""
@@ -177,7 +177,7 @@ class Recipe:
                 for order, rungs in sorted(self.rungs.items())
             },
             **({"starts": self.starts} if self.starts > 1 else {}),
-            **({"tensors": self.tensors.describe(self.order)} if self.leads else {}),
+            **({"members": self.members.describe(self.order)} if self.leads else {}),
             "uniform": self.uniform,
             "seed": self.seed,
         }
@@ -213,11 +213,11 @@ PRESETS: dict[str, dict[str, Any]] = {
         "discount": "mkn",
         "rungs": {2: (), 0: (Rung(0.5, Rank(root=3, divisor=2.0, limit=100)),)},
         "slice_stopping": Stopping(steps=20, tolerance=-1.0, fresh=6),
-        "tensors": Tensors((100, 300, 800), contexts=(((2, 1), (0, 1), (2, 2), (1, 3)),)),
+        "members": Members((100, 300, 800), contexts=(((2, 1), (0, 1), (2, 2), (1, 3)),)),
     },
     "fast": {
         "discount": "mkn",
-        "tensors": Tensors((300,), sweeps=6),
+        "members": Members((300,), sweeps=6),
     },
 }
 
@@ -258,17 +258,17 @@ def make_recipe(
     data["grids"] = {n: grid for n, grid in data.get("grids", {}).items() if n <= order}
     if rungs is not None:
         data["rungs"], data["grids"] = _every_order(rungs, order), {}
-    tensors: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     if "contexts" in options:
-        tensors["contexts"] = tuple(parse_chain(chain) for chain in options.pop("contexts"))
+        members["contexts"] = tuple(parse_chain(chain) for chain in options.pop("contexts"))
     elif classes is not None:
-        tensors["contexts"] = ()
-    tensors |= {name.removeprefix("class_"): options.pop(name) for name in list(options) if name.startswith("class_")}
+        members["contexts"] = ()
+    members |= {name.removeprefix("class_"): options.pop(name) for name in list(options) if name.startswith("class_")}
     if classes is not None:
         if not isinstance(classes, int | Sequence):
             raise UsageError(f"classes must be a list of whole numbers, not {classes!r}")
-        tensors["classes"] = (classes,) if isinstance(classes, int) else tuple(classes)
-    data["tensors"] = replace(data.get("tensors", Tensors()), **tensors)
+        members["classes"] = (classes,) if isinstance(classes, int) else tuple(classes)
+    data["members"] = replace(data.get("members", Members()), **members)
     if options.pop("fit_discounts", False):
         data["fit"] = "dev"
     if isinstance(discounts := options.pop("discounts", None), Sequence):

@@ -24,7 +24,7 @@ from plre.ensemble.classes import Classes, classes_of
 from plre.ensemble.contexts import build_tree
 from plre.ensemble.fit import fit_discounts
 from plre.ensemble.gating import HeldOut, Weights, fit_weights
-from plre.ensemble.recipe import BASELINES, Recipe, Tensors
+from plre.ensemble.recipe import BASELINES, Members, Recipe
 from plre.model.component import Component
 from plre.model.lm import LanguageModel
 from plre.model.scoring import score_ids, score_orders
@@ -43,7 +43,7 @@ Chain = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Clustering:
+class WantedClasses:
     """What makes one clustering and its class n-grams."""
 
     classes: int
@@ -59,10 +59,10 @@ class Fitted:
 
     weights: Weights
     #: If discounts were fitted: those of the words (None), and of each clustering.
-    discounts: dict[Clustering | None, Sequence[Discount]]
+    discounts: dict[WantedClasses | None, Sequence[Discount]]
     perplexity: float | None = None
     #: The classes that were found, as a start.
-    classes: dict[Clustering, NDArray[np.int32]] = field(default_factory=dict)
+    classes: dict[WantedClasses, NDArray[np.int32]] = field(default_factory=dict)
 
 
 class Workshop:
@@ -88,9 +88,9 @@ class Workshop:
         self._counts: Counts | None = None
         self._builders: dict[str, Builder] = {}
         self._classes: dict[tuple[int, int, int], NDArray[np.int32]] = {}
-        self._class_builders: dict[Clustering, tuple[Classes, Builder]] = {}
-        self._fitted: dict[Clustering | None, Sequence[Discount]] = dict(known.discounts) if known else {}
-        self._class_models: dict[Clustering, Component] = {}
+        self._class_builders: dict[WantedClasses, tuple[Classes, Builder]] = {}
+        self._fitted: dict[WantedClasses | None, Sequence[Discount]] = dict(known.discounts) if known else {}
+        self._class_models: dict[WantedClasses, Component] = {}
         self._trees: dict[str, Component] = {}
         #: If asked to remember: what models say of the held-out text, so that the next recipe only asks new ones.
         self.remember = remember
@@ -123,14 +123,16 @@ class Workshop:
 
     # --- classes -----------------------------------------------------------------------------------------------------
 
-    def clusterings(self, recipe: Recipe) -> list[Clustering]:
+    def clusterings(self, recipe: Recipe) -> list[WantedClasses]:
         """The clusterings that a recipe asks for."""
-        wanted = recipe.tensors
+        wanted = recipe.members
         order = wanted.class_order(recipe.order)
         sizes = wanted.sizes(len(self.vocab))
-        return [Clustering(size, recipe.seed + k, order, wanted.least, wanted.sweeps) for k, size in enumerate(sizes)]
+        return [
+            WantedClasses(size, recipe.seed + k, order, wanted.least, wanted.sweeps) for k, size in enumerate(sizes)
+        ]
 
-    def classes(self, wanted: Clustering) -> NDArray[np.int32]:
+    def classes(self, wanted: WantedClasses) -> NDArray[np.int32]:
         """The class of each word."""
         key = (wanted.classes, wanted.seed, wanted.sweeps)
         if key not in self._classes:
@@ -142,7 +144,7 @@ class Workshop:
             )  # fmt: skip
         return self._classes[key]
 
-    def class_builder(self, wanted: Clustering, dev: NDArray[np.int32] | None = None) -> tuple[Classes, Builder]:
+    def class_builder(self, wanted: WantedClasses, dev: NDArray[np.int32] | None = None) -> tuple[Classes, Builder]:
         """The classes, and what builds their n-gram model; discounts are fitted to ``dev`` if it is given."""
         if wanted not in self._class_builders:
             classes = classes_of(self.vocab, self.classes(wanted), np.asarray(self.bigrams()[1].raw[:]))
@@ -168,7 +170,7 @@ class Workshop:
             slots = [Slot(used.index(which), distance) for which, distance in chain]
             with self.progress.stage("counting contexts"):
                 self._trees[key] = build_tree(
-                    np.asarray(self.text.ids[:]), len(self.vocab), maps, slots, cut=recipe.tensors.least,
+                    np.asarray(self.text.ids[:]), len(self.vocab), maps, slots, cut=recipe.members.least,
                     markers=self.text.markers, threads=self.threads,
                 )  # fmt: skip
         return self._trees[key]
@@ -178,14 +180,14 @@ class Workshop:
         return repr([(wanted[which - 1] if which else None, distance) for which, distance in chain])
 
     def _members_keys(self, recipe: Recipe) -> list[Hashable]:
-        return [*self.clusterings(recipe), *(self._tree_key(recipe, chain) for chain in recipe.tensors.contexts)]
+        return [*self.clusterings(recipe), *(self._tree_key(recipe, chain) for chain in recipe.members.contexts)]
 
     def members(self, recipe: Recipe, dev: NDArray[np.int32] | None = None, bits: int = 32) -> list[Component]:
         """The models that the words lead; their discounts are fitted to ``dev`` if it is given."""
         made = [self.class_part(each, dev, bits) for each in self.clusterings(recipe)]
-        return made + [self.tree_part(recipe, chain) for chain in recipe.tensors.contexts]
+        return made + [self.tree_part(recipe, chain) for chain in recipe.members.contexts]
 
-    def class_part(self, wanted: Clustering, dev: NDArray[np.int32] | None = None, bits: int = 32) -> Component:
+    def class_part(self, wanted: WantedClasses, dev: NDArray[np.int32] | None = None, bits: int = 32) -> Component:
         """Class n-grams as a component."""
         classes, builder = self.class_builder(wanted, dev)
         if bits < 32:
@@ -205,11 +207,11 @@ class Workshop:
         """Whether it is known what the model of words says of the held-out text."""
         return _words_key(recipe, rungs=True) in self._words_said
 
-    def has_classes(self, wanted: Clustering) -> bool:
+    def has_classes(self, wanted: WantedClasses) -> bool:
         """Whether the classes were found before."""
         return (wanted.classes, wanted.seed, wanted.sweeps) in self._classes
 
-    def has_class_model(self, wanted: Clustering) -> bool:
+    def has_class_model(self, wanted: WantedClasses) -> bool:
         """Whether the n-gram model of the classes was made before."""
         return wanted in self._class_models
 
@@ -241,7 +243,9 @@ class Workshop:
 
     # --- together ----------------------------------------------------------------------------------------------------
 
-    def held_out(self, recipe: Recipe, dev: NDArray[np.int32], others: Sequence[Clustering] | None = None) -> HeldOut:
+    def held_out(
+        self, recipe: Recipe, dev: NDArray[np.int32], others: Sequence[WantedClasses] | None = None
+    ) -> HeldOut:
         """Everything about a held-out text that fitting weights needs; with ``others``, as if the class n-grams were of
         these clusterings and not of the recipe's own."""
         fitted_to = dev if recipe.fit else None
@@ -257,7 +261,7 @@ class Workshop:
         steps = [each for each in self.words(recipe).discounts if isinstance(each, Steps)]
         return HeldOut.of(events, orders, steps, said)
 
-    def taste(self, recipe: Recipe, others: Sequence[Clustering], dev: NDArray[np.int32]) -> float:
+    def taste(self, recipe: Recipe, others: Sequence[WantedClasses], dev: NDArray[np.int32]) -> float:
         """The perplexity of a held-out text if the class n-grams were of these clusterings and not the recipe's own."""
         return fit_weights(self.held_out(recipe, dev, others), threads=self.threads)[1]
 
@@ -301,7 +305,7 @@ class Workshop:
     def unfitted(self, recipe: Recipe) -> Fitted:
         """The same for a text too short to hold anything out."""
         wanted = self.clusterings(recipe)
-        return Fitted(Weights.unknown(recipe.order, len(wanted) + len(recipe.tensors.contexts)), {})
+        return Fitted(Weights.unknown(recipe.order, len(wanted) + len(recipe.members.contexts)), {})
 
     def build(self, recipe: Recipe, fitted: Fitted, metadata: dict[str, Any], *, bits: int = 32) -> LanguageModel:
         """The model."""
@@ -318,4 +322,4 @@ class Workshop:
 def _words_key(recipe: Recipe, rungs: bool = False) -> str:
     """What a builder of word models depends on; with ``rungs``, what one of its models does."""
     kept = recipe.rungs if rungs else {}
-    return repr(replace(recipe, rungs=kept, grids={}, tensors=Tensors(), preset=None))
+    return repr(replace(recipe, rungs=kept, grids={}, members=Members(), preset=None))

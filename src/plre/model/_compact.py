@@ -67,7 +67,7 @@ from plre.text._kernels import BOS
 
 
 @kernel
-def table_of(plan, component, n):
+def compact_table(plan, component, n):
     """Where the plan describes the records of order n."""
     return at(plan, component + TABLES) + (n - 2) * TABLE_WIDTH
 
@@ -98,19 +98,19 @@ def weight_in(plan, component, n, record, which):
     """The backoff (1) or missing mass (2) of a context of n words."""
     if n == 1:
         return np.float64(peek_float(at(plan, component + WEIGHTS) + 8 * (record - 1) + 4 * (which - 1)))
-    return number_in(plan, table_of(plan, component, n), record, which)
+    return number_in(plan, compact_table(plan, component, n), record, which)
 
 
 @kernel
-def run_of(plan, component, n, record):
+def run_within(plan, component, n, record):
     """Where the n-grams of order n + 1 of a context begin and end; within the records whatever the file says."""
-    longer = table_of(plan, component, n + 1)
+    longer = compact_table(plan, component, n + 1)
     records = at(plan, longer + RECORDS)
     if n == 1:
         starts, size = at(plan, longer + RUNS), at(plan, longer + RUN_BYTES)
         first, last = packed(starts, size, record - 1), packed(starts, size, record)
     else:
-        table = table_of(plan, component, n)
+        table = compact_table(plan, component, n)
         size = at(plan, table + START_BYTES)
         numbers = 2 + np.int64(at(plan, component + MISSING) != 0)
         offset = at(plan, table + SYMBOL_BYTES) + numbers * at(plan, table + NUMBER_BYTES)
@@ -122,8 +122,8 @@ def run_of(plan, component, n, record):
 @kernel
 def search(plan, component, n, context, symbol):
     """The record of order n with this symbol, of a context of n - 1 words; 0 if there is none."""
-    first, last = run_of(plan, component, n - 1, context)
-    table = table_of(plan, component, n)
+    first, last = run_within(plan, component, n - 1, context)
+    table = compact_table(plan, component, n)
     size, end = at(plan, table + SYMBOL_BYTES), last
     while first < last:
         middle = (first + last) >> 1
@@ -135,9 +135,9 @@ def search(plan, component, n, context, symbol):
 
 
 @kernel
-def low_rank(plan, component, n, middle, context, row):
+def coded_product(plan, component, n, middle, context, row):
     """The low rank layers of order n: slice, context and row are records of order n - 2, n - 1 and n - 1."""
-    table = table_of(plan, component, n)
+    table = compact_table(plan, component, n)
     size, count, factors = at(plan, table + NUMBER_BYTES), at(plan, table + FACTOR_COUNT), at(plan, table + FACTORS)
     if n == 2:
         rank = peek32(at(plan, table + RANKS))
@@ -174,13 +174,13 @@ def move_on(plan, component, word, before, after):
 
 
 @c_kernel(PROTOCOL)
-def ask(plan, component, block):
+def ask_compact(plan, component, block):
     """Do nothing: what is found depends on what was found before."""
     return 0
 
 
 @c_kernel(PROTOCOL)
-def answer(plan, component, block):
+def answer_compact(plan, component, block):
     """Find all n-grams position by position, and put together what they say."""
     order, ids, first, last = at(plan, component + LEVELS), at(block, IDS), at(block, FIRST), at(block, LAST)
     space = at(block, SPACE) + at(plan, component + OFFSET)
@@ -202,14 +202,14 @@ def answer(plan, component, block):
         for n in range(2, order + 1):
             context, gram = peek64(before + 8 * (n - 1)), peek64(after + 8 * n)
             if gram > 0:
-                p = number_in(plan, table_of(plan, component, n), gram, 0)
+                p = number_in(plan, compact_table(plan, component, n), gram, 0)
                 matched += 1
             elif context > 0:
                 p *= weight_in(plan, component, n - 1, context, 1)
                 shorter = peek64(after + 8 * (n - 1))
-                if shorter > 0 and at(plan, table_of(plan, component, n) + FACTORS) != 0:
+                if shorter > 0 and at(plan, compact_table(plan, component, n) + FACTORS) != 0:
                     middle = peek64(before + 8 * (n - 2)) if n > 2 else np.int64(0)
-                    p += low_rank(plan, component, n, middle, context, shorter)
+                    p += coded_product(plan, component, n, middle, context, shorter)
             if context > 0 and at(plan, component + MISSING) != 0:
                 missing = weight_in(plan, component, n - 1, context, 2)
                 if missing > 0:
@@ -226,7 +226,7 @@ def answer(plan, component, block):
         for n in range(1, order):
             gram = peek64(after + 8 * n)
             if gram > 0:
-                start, stop = run_of(plan, component, n, gram)
+                start, stop = run_within(plan, component, n, gram)
                 if stop > start or weight_in(plan, component, n, gram, 1) != 1.0:
                     needed = max(needed, n)
         poke64(block + 8 * NEEDED, needed)
@@ -234,7 +234,7 @@ def answer(plan, component, block):
 
 
 @c_kernel(PROTOCOL)
-def spread(plan, component, block):
+def spread_compact(plan, component, block):
     """P(s | context) of the symbols LOW to HIGH, the context ending at the first position of the block, to OUT."""
     order, low, high, out = at(plan, component + LEVELS), at(block, LOW), at(block, HIGH), at(block, OUT)
     space = at(block, SPACE) + at(plan, component + OFFSET)
@@ -254,16 +254,16 @@ def spread(plan, component, block):
         weight = weight_in(plan, component, n, context, 1)
         for s in range(low, high):
             poke_double(out + 8 * s, peek_double(out + 8 * s) * weight)
-        table = table_of(plan, component, n + 1)
+        table = compact_table(plan, component, n + 1)
         if at(plan, table + FACTORS) != 0:
             middle = peek64(known + 8 * (n - 1)) if n > 1 else np.int64(0)
-            first, last = (low, high) if n == 1 else run_of(plan, component, n - 1, middle)
+            first, last = (low, high) if n == 1 else run_within(plan, component, n - 1, middle)
             for row in range(first, last):
                 s = row if n == 1 else field(plan, table - TABLE_WIDTH, row + 1, 0, at(plan, table + SYMBOL_BYTES))
                 if s >= low and s < high:
-                    p = low_rank(plan, component, n + 1, middle, context, row + 1)
+                    p = coded_product(plan, component, n + 1, middle, context, row + 1)
                     poke_double(out + 8 * s, peek_double(out + 8 * s) + p)
-        first, last = run_of(plan, component, n, context)
+        first, last = run_within(plan, component, n, context)
         for record in range(first + 1, last + 1):
             s = field(plan, table, record, 0, at(plan, table + SYMBOL_BYTES))
             if s >= low and s < high:

@@ -65,13 +65,13 @@ def no_context(plan):
 
 
 @kernel
-def table_of(plan, component, number):
+def level_table(plan, component, number):
     """Where the plan describes a table: those of contexts have even numbers, those of events odd ones."""
     return at(plan, component + TABLES) + number * TABLE_WIDTH
 
 
 @c_kernel(PROTOCOL)
-def ask(plan, component, block):
+def ask_contexts(plan, component, block):
     """Compute the keys of the contexts of all positions of a block and of what is predicted there; ask for seeds.
 
     Nothing is read beyond ``<s>``: a slot that looks farther back reads that; so does it where nothing is known.
@@ -100,12 +100,12 @@ def ask(plan, component, block):
             start = i
     for t in range(2 * levels):
         hashes = hashes_of(space, t)
-        ask_seeds(plan, table_of(plan, component, t), hashes, hashes, places_of(space, t), 1, last - first + 1)
+        ask_seeds(plan, level_table(plan, component, t), hashes, hashes, places_of(space, t), 1, last - first + 1)
     return 0
 
 
 @c_kernel(PROTOCOL)
-def answer(plan, component, block):
+def answer_contexts(plan, component, block):
     """Find contexts and events, and put together what they say of each position, from the coarsest level up."""
     ids, first, last = at(block, IDS), at(block, FIRST), at(block, LAST)
     space = at(block, SPACE) + at(plan, component + OFFSET)
@@ -120,8 +120,8 @@ def answer(plan, component, block):
     for j in range(levels):
         context_hashes, contexts = hashes_of(space, 2 * j), places_of(space, 2 * j)
         event_hashes, events = hashes_of(space, 2 * j + 1), places_of(space, 2 * j + 1)
-        context_lanes = at(plan, table_of(plan, component, 2 * j) + LANES)
-        event_lanes = at(plan, table_of(plan, component, 2 * j + 1) + LANES)
+        context_lanes = at(plan, level_table(plan, component, 2 * j) + LANES)
+        event_lanes = at(plan, level_table(plan, component, 2 * j + 1) + LANES)
         for k in range(1, columns):
             context = found_in(contexts, context_hashes, k, context_lanes, nowhere)
             event = found_in(events, event_hashes, k, event_lanes, nowhere)
@@ -141,7 +141,7 @@ def answer(plan, component, block):
 
 
 @c_kernel(PROTOCOL)
-def spread(plan, component, block):
+def spread_contexts(plan, component, block):
     """P(s | context) of the symbols LOW to HIGH, the context being that of the last position, to OUT."""
     low, high, out = at(block, LOW), at(block, HIGH), at(block, OUT)
     space = at(block, SPACE) + at(plan, component + OFFSET)
@@ -162,7 +162,7 @@ def spread(plan, component, block):
         scale = 1.0
         for finer in range(j + 1, levels):
             scale *= np.float64(peek_float(peek64(places_of(space, 2 * finer) + 8 * last) + NUMBER))
-        table = table_of(plan, component, 2 * j + 1)
+        table = level_table(plan, component, 2 * j + 1)
         first, stop = run_of(plan, table, slot_number(plan, table - TABLE_WIDTH, context))
         first, stop = first_from(plan, table, first, stop, low), first_from(plan, table, first, stop, high)
         while first < stop:

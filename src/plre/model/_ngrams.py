@@ -64,7 +64,7 @@ PROBABILITY, BACKOFF, LACK = 4, 8, 12
 
 
 @kernel
-def table_of(plan, component, n):
+def order_table(plan, component, n):
     """Where the plan describes the table of order n."""
     return at(plan, component + TABLES) + (n - 2) * TABLE_WIDTH
 
@@ -98,7 +98,7 @@ def keys_before(plan, component, block, keys):
 
 
 @c_kernel(PROTOCOL)
-def ask(plan, component, block):
+def ask_ngrams(plan, component, block):
     """Compute the keys of all n-grams that end at the positions of a block, and ask for their seeds."""
     order, first, last = at(plan, component + LEVELS), at(block, FIRST), at(block, LAST)
     space = at(block, SPACE) + at(plan, component + OFFSET)
@@ -110,12 +110,12 @@ def ask(plan, component, block):
             poke64(hashes_of(space, n - 2) + 8 * (i - first + 1), peek64(keys + 8 * n))
     for n in range(2, order + 1):
         hashes = hashes_of(space, n - 2)
-        ask_seeds(plan, table_of(plan, component, n), hashes, hashes, places_of(space, n - 2), 1, last - first + 1)
+        ask_seeds(plan, order_table(plan, component, n), hashes, hashes, places_of(space, n - 2), 1, last - first + 1)
     return 0
 
 
 @kernel
-def answer_ngrams(plan, component, block, low_rank):
+def answer_orders(plan, component, block, low_rank):
     """Find all n-grams, and put together what they say of each position, order by order from the lowest up."""
     order, symbols, table = at(plan, component + LEVELS), at(plan, component + SYMBOLS), at(plan, component + MAP)
     ids, first, last = at(block, IDS), at(block, FIRST), at(block, LAST)
@@ -133,7 +133,7 @@ def answer_ngrams(plan, component, block, low_rank):
     if orders != 0:
         keep_order(orders, 1, probs, columns)
     for n in range(2, order + 1):
-        own = table_of(plan, component, n)
+        own = order_table(plan, component, n)
         lanes = at(plan, own + LANES)
         hashes, places, contexts = hashes_of(space, n - 2), places_of(space, n - 2), places_of(space, n - 3)
         poke64(places, plan + 8 * NOT_ASKED)
@@ -188,21 +188,21 @@ def open_gates(plan, component, block, columns, space):
 
 
 @c_kernel(PROTOCOL)
-def answer(plan, component, block):
+def answer_ngrams(plan, component, block):
     """Answer for n-grams without low rank layers."""
-    answer_ngrams(plan, component, block, False)
+    answer_orders(plan, component, block, False)
     return 0
 
 
 @c_kernel(PROTOCOL)
 def answer_low_rank(plan, component, block):
     """Answer for n-grams with low rank layers."""
-    answer_ngrams(plan, component, block, True)
+    answer_orders(plan, component, block, True)
     return 0
 
 
 @kernel
-def spread_ngrams(plan, component, block, low_rank):
+def spread_orders(plan, component, block, low_rank):
     """P(s | context) of the symbols LOW to HIGH, the context being that of the last position, to OUT.
 
     A seen n-gram is worth its probability times the weights of the longer contexts that were asked before; so the
@@ -222,7 +222,7 @@ def spread_ngrams(plan, component, block, low_rank):
     keys = spare_row(space, order - 1, 0)
     keys_before(plan, component, block, keys)
     move_keys(plan, component, block, at(block, FIRST), keys)
-    if low_rank and top > 0 and at(plan, table_of(plan, component, 2) + FACTORS) != 0:
+    if low_rank and top > 0 and at(plan, order_table(plan, component, 2) + FACTORS) != 0:
         spread_bigrams(plan, component, peek64(places_of(space, -1) + 8 * last), space, last, top, low, high, out)
     for n in range(1, top + 1):
         spread_seen(plan, component, n, top, space, last, low, high, out, low_rank)
@@ -240,7 +240,7 @@ def weight_above(space, n, top, last):
 @kernel
 def spread_bigrams(plan, component, context, space, last, top, low, high, out):
     """Add the low rank layers of bigrams, which know of every word."""
-    table = table_of(plan, component, 2)
+    table = order_table(plan, component, 2)
     rank = at(plan, table + RANK)
     right = pointer_of(plan, component, table, 2, context)
     scale = weight_above(space, 1, top, last)
@@ -257,7 +257,7 @@ def spread_seen(plan, component, n, top, space, last, low, high, out, low_rank):
     The n-grams seen after the middle of a slice are its rows.
     """
     tables = at(plan, component + TABLE_COUNT)
-    table = table_of(plan, component, n + 1)
+    table = order_table(plan, component, n + 1)
     keys = spare_row(space, tables, 0)
     symbols, hashes, places = spare_row(space, tables, 1), spare_row(space, tables, 2), spare_row(space, tables, 3)
     nowhere = plan + 8 * NOWHERE
@@ -268,7 +268,7 @@ def spread_seen(plan, component, n, top, space, last, low, high, out, low_rank):
     layers = False
     rank, right, above, above_scale = np.int64(0), np.int64(0), np.int64(0), 0.0
     if low_rank and n < top:
-        above = table_of(plan, component, n + 2)
+        above = order_table(plan, component, n + 2)
         layers = at(plan, above + FACTORS) != 0
         if layers:
             rank = rank_of(plan, component, above, n + 2, context)
@@ -291,14 +291,14 @@ def spread_seen(plan, component, n, top, space, last, low, high, out, low_rank):
 
 
 @c_kernel(PROTOCOL)
-def spread(plan, component, block):
+def spread_ngrams(plan, component, block):
     """Spread for n-grams without low rank layers."""
-    spread_ngrams(plan, component, block, False)
+    spread_orders(plan, component, block, False)
     return 0
 
 
 @c_kernel(PROTOCOL)
 def spread_low_rank(plan, component, block):
     """Spread for n-grams with low rank layers."""
-    spread_ngrams(plan, component, block, True)
+    spread_orders(plan, component, block, True)
     return 0

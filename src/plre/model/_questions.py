@@ -422,7 +422,7 @@ def spread_range(plan, block, buffer, low, high, out):
 
 
 @kernel
-def spread(plan, work, buffer, contexts, sizes, out):
+def spread_many(plan, work, buffer, contexts, sizes, out):
     """P(w | context) of all words, a row for each context; returns the first context that is none, or -1."""
     block = address_of(work)
     begin_block(plan, block, window_of(plan, block))

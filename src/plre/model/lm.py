@@ -350,7 +350,7 @@ class LanguageModel:
             raise UsageError("distributions takes a list of contexts; for one use distribution")
         table, sizes = self._contexts(contexts)
         probs = np.empty((len(table), len(self.vocab)))
-        questions.spread(self.plan.spreading(), self.plan.work_space(), self._buffer(), table, sizes, probs)
+        questions.spread_many(self.plan.spreading(), self.plan.work_space(), self._buffer(), table, sizes, probs)
         return probs
 
     def _buffer(self) -> NDArray[np.float64]:

@@ -206,7 +206,7 @@ def _factor_tensors(
     pointers = np.empty(int(row_start[-1]), np.uint32)
     arrays = f.rank, f.left, f.left_start, f.right, f.right_start
     count = _lowrank.join_factors(row_start, *arrays, pointers, np.empty(0, np.float32))
-    factors = t.Draft(max(count, 1), np.float32, scratch).finish()
+    factors = t.ArrayDraft(max(count, 1), np.float32, scratch).finish()
     _lowrank.join_factors(row_start, *arrays, pointers, factors)
     return {
         f"order{n}.ranks": places[n - 3].spread(f.rank.astype(np.int32)),

@@ -62,11 +62,11 @@ class Plan:
         for number, component in enumerate(self._components):
             body = component.body
             if isinstance(body, Contexts):
-                function = _contexts.spread
+                function = _contexts.spread_contexts
             elif isinstance(body, CompactNgrams):
-                function = _compact.spread
+                function = _compact.spread_compact
             else:
-                function = _ngrams.spread_low_rank if body.low_rank else _ngrams.spread
+                function = _ngrams.spread_low_rank if body.low_rank else _ngrams.spread_ngrams
             self.array[p.MODEL_WIDTH + number * p.COMPONENT_WIDTH + p.SPREAD] = function.address
         return self.address
 
@@ -125,9 +125,9 @@ class Plan:
                     own[p.RANKS] = self._checked(body.tensors[f"order{n}.ranks"], np.int32, slots[n - 3])
                     own[p.POINTERS] = self._checked(body.tensors[f"order{n}.pointers"], np.uint32, slots[n - 2])
             self._fields += [own.get(name, 0) for name in range(p.TABLE_WIDTH)]
-        answer = _ngrams.answer_low_rank if body.low_rank else _ngrams.answer
+        answer = _ngrams.answer_low_rank if body.low_rank else _ngrams.answer_ngrams
         return {
-            p.ASK: _ngrams.ask.address,
+            p.ASK: _ngrams.ask_ngrams.address,
             p.ANSWER: answer.address,
             p.LEVELS: body.order,
             p.WEIGHTS: self._checked(body.tensors["weights"], np.float32, 2 * owners),
@@ -174,8 +174,8 @@ class Plan:
                     own[p.POINTERS] = self._checked(tensors[f"order{n}.pointers"], np.uint32, sizes[n - 2])
             self._fields += [own.get(name, 0) for name in range(p.TABLE_WIDTH)]
         return {
-            p.ASK: _compact.ask.address,
-            p.ANSWER: _compact.answer.address,
+            p.ASK: _compact.ask_compact.address,
+            p.ANSWER: _compact.answer_compact.address,
             p.LEVELS: body.order,
             p.WEIGHTS: self._checked(tensors["weights"], np.float32, 2 * (body.symbols + 1)),
             p.MISSING: int(body.missing),
@@ -203,8 +203,8 @@ class Plan:
                 if kind == "contexts":
                     owners = shape.slots
         return {
-            p.ASK: _contexts.ask.address,
-            p.ANSWER: _contexts.answer.address,
+            p.ASK: _contexts.ask_contexts.address,
+            p.ANSWER: _contexts.answer_contexts.address,
             p.LEVELS: len(body.chain),
             p.CHAIN: chain,
             p.TABLES: first,

@@ -110,7 +110,7 @@ def unpack(packed: NDArray[np.uint8], size: int) -> NDArray[np.int64]:
     return wide.reshape(-1).view(np.int64)
 
 
-class Draft:
+class ArrayDraft:
     """An array that is being made, at the start of a cache line: in memory, or in a file if there is no room."""
 
     def __init__(self, count: int, dtype: Any, scratch: Scratch) -> None:
@@ -154,7 +154,7 @@ def place(
 ) -> Placed:
     """Put records with these keys and numbers into lines. The same records give the same bytes."""
     shape = Shape(len(keys), 1 + len(values))
-    lines = Draft(shape.shards * shape.height * 16, np.int32, scratch or Scratch())
+    lines = ArrayDraft(shape.shards * shape.height * 16, np.int32, scratch or Scratch())
     seeds = np.zeros(shape.shards * shape.buckets, np.uint8)
     slots = np.empty(shape.records if with_slots else 0, np.int32)
     counts = np.zeros(shape.shards, np.int64)
@@ -171,7 +171,7 @@ def _place_group(
     shape: Shape,
     group: slice,
     counts: NDArray[np.int64],
-    lines: Draft,
+    lines: ArrayDraft,
     seeds: NDArray[np.uint8],
     slots: NDArray[np.int32],
     threads: int,
@@ -235,7 +235,7 @@ def child_keys(children: Column, owners: Column, symbols: Column, scratch: Scrat
 def list_symbols(symbols: Column, count: int, scratch: Scratch) -> NDArray[np.uint8]:
     """The list of a table: the symbols of its records, of which there are ``count`` different ones."""
     size = width_of(count - 1)
-    draft = Draft(len(symbols) * size + PADDING, np.uint8, scratch)
+    draft = ArrayDraft(len(symbols) * size + PADDING, np.uint8, scratch)
     for part in slices(len(symbols), _PIECE):
         draft.put(part.start * size, pack(symbols[part], size)[:-PADDING])
     return draft.finish()

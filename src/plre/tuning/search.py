@@ -14,7 +14,7 @@ from typing import Any
 
 from plre.ensemble.ingredients import Ingredient, Pantry
 from plre.ensemble.recipe import Recipe
-from plre.ensemble.workshop import Clustering, Fitted
+from plre.ensemble.workshop import Fitted, WantedClasses
 from plre.errors import TooLargeError
 from plre.model.lm import LanguageModel
 from plre.tuning.cost_model import gain_of, seconds_for
@@ -194,12 +194,12 @@ class Search:
             return self._try_quickly(settings), self._try_quickly(best.settings), "in a quick version"
         return None
 
-    def _one_changed(self, recipe: Recipe, best: Recipe) -> list[Clustering] | None:
+    def _one_changed(self, recipe: Recipe, best: Recipe) -> list[WantedClasses] | None:
         """The clusterings of the best recipe with only one of them changed, the one with the most weight (if that is
         known; some may have next to none); None unless all clusterings change and nothing else does."""
         ours, theirs = self.workshop.clusterings(recipe), self.workshop.clusterings(best)
-        contexts = recipe.tensors.contexts == best.tensors.contexts
-        if not contexts or replace(recipe, tensors=best.tensors) != best or len(ours) != len(theirs):
+        contexts = recipe.members.contexts == best.members.contexts
+        if not contexts or replace(recipe, members=best.members) != best or len(ours) != len(theirs):
             return None
         changed = [k for k, pair in enumerate(zip(ours, theirs, strict=True)) if pair[0] != pair[1]]
         if len(changed) < _SEVERAL:

@@ -29,17 +29,17 @@ class Settings:
     def of_preset(cls, preset: str, order: int, words: int) -> Settings:
         """The settings of a preset, for a vocabulary of so many words."""
         recipe = make_recipe(order, "plre", preset, None, 0)
-        tensors = recipe.tensors
+        members = recipe.members
         ladders = {n: rungs for n, rungs in PRESETS[preset].get("rungs", {}).items() if (n or 3) <= order and rungs}
         return cls(
             _written(ladders),
             recipe.starts,
             (*recipe.lowest, recipe.discount),
-            tensors.sizes(words),
-            tensors.class_order(order),
-            tensors.least,
-            tensors.sweeps,
-            tuple(show_chain(chain) for chain in tensors.contexts),
+            members.sizes(words),
+            members.class_order(order),
+            members.least,
+            members.sweeps,
+            tuple(show_chain(chain) for chain in members.contexts),
         )
 
     @classmethod
@@ -106,8 +106,8 @@ def quick_version(recipe: Recipe) -> Recipe:
     return replace(
         recipe,
         starts=1,
-        tensors=replace(
-            recipe.tensors, order=min(3, recipe.tensors.order or 3), sweeps=min(3, recipe.tensors.sweeps), contexts=()
+        members=replace(
+            recipe.members, order=min(3, recipe.members.order or 3), sweeps=min(3, recipe.members.sweeps), contexts=()
         ),
         bigram_stopping=Stopping(steps=8, tolerance=-1.0, fresh=3),
         slice_stopping=Stopping(steps=6, tolerance=-1.0, fresh=2),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from plre.ensemble.recipe import Rung, Tensors, parse_chain, parse_rank
+from plre.ensemble.recipe import Members, Rung, parse_chain, parse_rank
 from plre.lowrank.blocks import Rank
 from plre.tuning.settings import Settings
 
@@ -42,7 +42,7 @@ class Limits:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Numbers of classes that differ for this vocabulary."""
-        return tuple(sorted({min(size, *Tensors((size,)).sizes(self.words)) for size in CLASS_SIZES}))
+        return tuple(sorted({min(size, *Members((size,)).sizes(self.words)) for size in CLASS_SIZES}))
 
 
 Step = tuple[str, Settings]

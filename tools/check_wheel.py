@@ -1,0 +1,110 @@
+"""Install a wheel into a new virtual environment, and measure first answers and what is compiled for them.
+
+    python -m tools.check_wheel dist/plre-*-manylinux*.whl
+
+Exits with 1 if a wheel that brings machine code still compiles something.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+#: Runs the command line, and tells at its end how many functions numba compiled (its own count, and ours).
+MEASURED = """
+import atexit, json, os, sys
+def tell():
+    if "numba" in sys.modules:
+        from plre.machinecode.store import store
+        with open(os.environ["TOLD"], "w") as file:
+            json.dump({"ours": len(store.compiled), "numba": events, "misfit": store.packed.misfit}, file)
+atexit.register(tell)
+events = 0
+from plre.cli.main import run
+import numba.core.event as event
+class Count(event.Listener):
+    def on_start(self, event):
+        global events
+        events += 1
+    def on_end(self, event):
+        pass
+event.register("numba:compile", Count())
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+def main() -> None:
+    """Measure a wheel."""
+    (wheel,) = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        python = install(home / "venv", wheel)
+        text, line = home / "text", home / "line"
+        text.write_text("".join(sentences(1000)))
+        line.write_text("a short line\n")
+        setup = {"NUMBA_CACHE_DIR": str(home / "setup"), "PLRE_QUIET": "1"}
+        for method in (["--method", "mkn"], ["--preset", "best"]):
+            name = str(home / method[1])
+            run([str(home / "venv" / "bin" / "plre"), "train"], [str(text), "-o", name, "-q", *method], home, setup)
+        compiled = 0
+        for label, arguments in (
+            ("plre score, mkn", ["score", str(home / "mkn"), str(line)]),
+            ("plre score, best", ["score", str(home / "best"), str(line)]),
+            ("plre train, default, 1,000 lines", ["train", str(text), "-o", str(home / "new"), "-q"]),
+        ):
+            compiled += measure(label, python, arguments, home)
+    sys.exit(1 if compiled and "none-any" not in wheel else 0)
+
+
+def install(folder: Path, wheel: str) -> str:
+    """A new virtual environment with the wheel; its Python."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    python = str(folder / "bin" / "python")
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", wheel]
+    subprocess.run(pip, stderr=subprocess.DEVNULL, check=True)
+    return python
+
+
+def sentences(count: int) -> list[str]:
+    """A text with a long tail of rare words, always the same."""
+    state, lines = 1, []
+    for _ in range(count):
+        words = []
+        for _ in range(12):
+            state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+            words.append(f"w{int(3000 ** ((state >> 11) / 2**53))}")
+        lines.append(" ".join(words) + "\n")
+    return lines
+
+
+def run(command: list[str], arguments: list[str], home: Path, more: dict[str, str]) -> None:
+    """Run without anything that the developer's own environment has set."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "PLRE_", "PYTHON"))}
+    subprocess.run([*command, *arguments], cwd=home, env=kept | more, stdout=subprocess.DEVNULL, check=True)
+
+
+def measure(label: str, python: str, arguments: list[str], home: Path) -> int:
+    """Print what a command costs the second time (files in memory) with an empty cache; how much was compiled."""
+    told: dict[str, int] = {}
+    seconds = 0.0
+    for attempt in range(2):
+        cache = home / f"{label}{attempt}".replace(" ", "-").replace(",", "")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        variables = {"NUMBA_CACHE_DIR": str(cache), "TOLD": str(home / "told")}
+        run([python, "-c", MEASURED], arguments, home, variables)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        told = json.loads((home / "told").read_text())
+    print(f"{label:35} {seconds:6.2f} s of processor time, compiled: {told['ours']}, by numba's count {told['numba']}")
+    if told["misfit"]:
+        print(f"  {told['misfit']}")
+    return int(told["ours"] + told["numba"])
+
+
+if __name__ == "__main__":
+    main()
