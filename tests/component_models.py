@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import plre
 from plre.model.component import Component
+from plre.model.storage import tensors_of
 from plre.text.vocabulary import Vocabulary
 
 
@@ -13,6 +14,11 @@ def alone(component: Component, vocab: Vocabulary, markers: bool = True) -> plre
     """A model of one component only."""
     about = {"order": component.body.reach, "markers": markers, "method": "alone"}
     return plre.LanguageModel(vocab, [replace(component, weight=1.0, gates=None)], about)
+
+
+def bytes_of(lm: plre.LanguageModel) -> bytes:
+    """All numbers of a model, without what it says about itself."""
+    return b"".join(tensor.tobytes() for tensor in tensors_of(lm).values())
 
 
 def over_numbers(component: Component, words: int, markers: bool = True) -> plre.LanguageModel:

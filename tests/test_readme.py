@@ -23,7 +23,7 @@ def test_the_minute_of_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(blocks) == 1
     names: dict[str, object] = {}
     exec(blocks[0], names)
-    assert isinstance(names["state"], tuple)
+    assert isinstance(names["state"], bytes)
 
 
 def test_the_commands(capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,7 +65,7 @@ def test_mix(files: Path, model: str, tmp_path: Path, capsys: pytest.CaptureFixt
     assert run(["info", out]) == 0
     shown = capsys.readouterr()
     assert "method      plre+class" in shown.out
-    assert "part 2      class, order 3, weight 0." in shown.out
+    assert "component 2  class, order 3, weight 0." in shown.out
     assert run(["eval", out, test, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["perplexity"] == pytest.approx(mixed.perplexity(test))
     assert run(["mix", model, classes, "--weights", "3,1", "-o", out, "-q"]) == 0

@@ -45,7 +45,7 @@ def test_the_file_itself_may_be_replaced(model: Path) -> None:
         ([], "one of the two"),
         (["--size", "1M", "--threshold", "1e-8"], "one of the two"),
         (["--size", "tiny"], "a size is a number and a unit"),
-        (["--size", "5k"], "cannot be smaller than"),
+        (["--size", "5k"], "cannot be pruned to less than"),
         (["--threshold=-1"], "from 0 up"),
         (["--threshold", "nan"], "from 0 up"),
     ],

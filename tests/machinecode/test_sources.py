@@ -28,7 +28,11 @@ def test_kernels_stand_in_kernel_sources_and_use_only_such() -> None:
         for module, name in imported(path):
             if name in MAKERS and module.startswith(("plre._jit", "numba")):
                 assert is_kernel_source(path.name), f"{path} makes kernels: its name must begin with _"
-            if path.name.startswith("_") and path.stem not in ("_jit", "__init__") and module.startswith("plre."):
+            if (
+                path.name.startswith("_")
+                and path.stem not in ("_jit", "__init__", "__main__")
+                and module.startswith("plre.")
+            ):
                 file = f"{module.split('.')[-1]}.py"
                 assert is_kernel_source(file), f"{path} uses {module}, which is not part of the key of machine code"
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import plre
-from plre.model.storage import tensors_of
+from tests.component_models import bytes_of
 from tests.conftest import zipf_text
 
 METHODS: dict[str, dict] = {
@@ -183,12 +183,8 @@ def test_same_bytes_for_any_number_of_threads_and_for_two_runs(method: str, tmp_
 
 def test_seed_changes_only_what_starts_at_random(text: list[str]) -> None:
     methods = ("mkn", "ladder", "class")
-    made = {m: {_bytes_of(train(m, 3, text, seed=s)) for s in (0, 1)} for m in methods}
+    made = {m: {bytes_of(train(m, 3, text, seed=s)) for s in (0, 1)} for m in methods}
     assert [len(made[m]) for m in methods] == [1, 2, 2]
-
-
-def _bytes_of(lm: plre.LanguageModel) -> bytes:
-    return b"".join(tensor.tobytes() for tensor in tensors_of(lm).values())
 
 
 @pytest.mark.parametrize("method", list(METHODS))

@@ -63,6 +63,8 @@ def make_models(folder: Path) -> None:
             "class": plre.train(text, order=3, method="class", classes=8),
             "best": plre.train(text, order=3, preset="best", classes=[6, 12], contexts=["2:1,w:1,1:2", "1:1,1:3"]),
             "stream": plre.train(text, order=2, method="kn", markers=False),
+            "compact": plre.train(text, order=4, rungs=["2:0.5:4", "3:0.5:2", "4:0.5:2"], quantise=8),
+            "compact best": plre.train(text, order=3, preset="best", classes=[6], contexts=["1:1,w:1"], quantise=16),
         }
         wide = plre.train(other, order=2, method="mkn", min_count=1)
         made["mixture"] = plre.mix([wide, made["mkn"], made["class"]], weights=[0.5, 0.2, 0.3])

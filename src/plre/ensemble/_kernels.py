@@ -115,7 +115,7 @@ def back_off(children, counts, suffixes, kept, remains, lower, sums, totals, bac
 
 
 @kernel
-def add_low_rank(children, suffixes, slices, slice_start, rank, left, left_start, right, right_start, prob):
+def add_factor_products(children, suffixes, slices, slice_start, rank, left, left_start, right, right_start, prob):
     """Add the low rank layers to a piece's probabilities; ``slices`` says which slice each context belongs to."""
     for h in range(len(children) - 1):
         m = slices[h]

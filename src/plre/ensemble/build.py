@@ -269,7 +269,7 @@ class Builder:
             if factors is not None:
                 right_start = factors.right_start[first : last + 1]
                 kernels.scale_contexts(right_start, totals, right)
-                kernels.add_low_rank(children, suffixes, slices_of, middles, factors.rank, factors.left,
+                kernels.add_factor_products(children, suffixes, slices_of, middles, factors.rank, factors.left,
                                      factors.left_start, right, right_start, made)  # fmt: skip
             return made, backoff, -own_sums if leaks is not None else own_sums
 

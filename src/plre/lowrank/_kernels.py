@@ -25,8 +25,8 @@ from plre._jit import fast_kernel, inner_kernel, kernel
 from plre._memory import prefetch
 from plre.lowrank._lanes import (
     LANES,
-    at,
     drop,
+    element,
     load,
     load_four,
     log,
@@ -177,12 +177,12 @@ def accumulate(first, last, width, others, values, other, shift, own, acc, with_
     for k in range(0, width, LANES):
         store(acc, k, zeros(own))
     for e in range(first, last, 4):
-        a = at(others, e) * width - shift
-        b = at(others, min(e + 1, last - 1)) * width - shift
-        c = at(others, min(e + 2, last - 1)) * width - shift
-        d = at(others, min(e + 3, last - 1)) * width - shift
+        a = element(others, e) * width - shift
+        b = element(others, min(e + 1, last - 1)) * width - shift
+        c = element(others, min(e + 2, last - 1)) * width - shift
+        d = element(others, min(e + 3, last - 1)) * width - shift
         for ahead in range(e + 4, e + 8):
-            line = at(others, ahead) * width - shift
+            line = element(others, ahead) * width - shift
             for k in range(0, width, _LINE):
                 prefetch(other, 4 * (line + k))
         za, zb, zc, zd = zeros(own), zeros(own), zeros(own), zeros(own)
@@ -230,10 +230,10 @@ def accumulate_narrow(first, last, width, others, values, other, shift, own, acc
     if four:
         own3 = load(own, 3 * LANES, own)
     for e in range(first, last, 4):
-        a = at(others, e) * width - shift
-        b = at(others, min(e + 1, last - 1)) * width - shift
-        c = at(others, min(e + 2, last - 1)) * width - shift
-        d = at(others, min(e + 3, last - 1)) * width - shift
+        a = element(others, e) * width - shift
+        b = element(others, min(e + 1, last - 1)) * width - shift
+        c = element(others, min(e + 2, last - 1)) * width - shift
+        d = element(others, min(e + 3, last - 1)) * width - shift
         za, zb = times(load(other, a, own), own0), times(load(other, b, own), own0)
         zc, zd = times(load(other, c, own), own0), times(load(other, d, own), own0)
         if two:

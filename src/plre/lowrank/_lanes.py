@@ -111,7 +111,7 @@ def store(context: Any, array: Any, index: Any, lanes: Any) -> Any:
 
 
 @intrinsic
-def at(context: Any, array: Any, index: Any) -> Any:
+def element(context: Any, array: Any, index: Any) -> Any:
     """``array[index]`` for an index that is not negative, which numba would otherwise have to ask each time."""
     result = types.intp if isinstance(array.dtype, types.Integer) else array.dtype
 

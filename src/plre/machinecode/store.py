@@ -54,7 +54,7 @@ def processor() -> dict[str, str]:
     return {"system": system, "name": name, "features": features}
 
 
-class Store:
+class CodeStore:
     """All machine code that this process can find, and the place where it keeps what it compiles."""
 
     def __init__(self) -> None:
@@ -142,4 +142,4 @@ def _replace(path: Path, content: bytes) -> None:
         raise
 
 
-store = Store()
+store = CodeStore()

@@ -379,7 +379,7 @@ def know_context(plan, block):
 
 
 @kernel
-def add_words(own, shares, weight, low, high, out):
+def add_over_words(own, shares, weight, low, high, out):
     """Add a distribution over words, of which each has its share (if there are any)."""
     for w in range(low, high):
         share = np.float64(peek_float(shares + 4 * w)) if shares != 0 else 1.0
@@ -387,7 +387,7 @@ def add_words(own, shares, weight, low, high, out):
 
 
 @kernel
-def add_symbols(own, table, symbols, shares, weight, low, high, out):
+def add_over_symbols(own, table, symbols, shares, weight, low, high, out):
     """Add a distribution over symbols, of which each word has its share; a symbol that there is not has none."""
     for w in range(low, high):
         p = peek_double(own + 8 * min(peek32(table + 4 * w), symbols))
@@ -413,10 +413,10 @@ def spread_range(plan, block, buffer, low, high, out):
             call_address(at(plan, component + SPREAD), plan, component, block)
         weight = peek_double(last_weight(plan, block, component))
         if table == 0:
-            add_words(own, shares, weight, low, high, out)
+            add_over_words(own, shares, weight, low, high, out)
         else:
             poke_double(own + 8 * symbols, 0.0)
-            add_symbols(own, table, symbols, shares, weight, low, high, out)
+            add_over_symbols(own, table, symbols, shares, weight, low, high, out)
     if low <= BOS < high:
         out[BOS] = 0.0
 

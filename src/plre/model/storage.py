@@ -106,7 +106,7 @@ def save(lm: LanguageModel, path: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredModel:
     """What a file holds."""
 
     vocab: Vocabulary
@@ -114,7 +114,7 @@ class Stored:
     metadata: Mapping[str, Any]
 
 
-def load(path: str) -> Stored:
+def load(path: str) -> StoredModel:
     """Map a file into memory. Its metadata is checked here; that sizes fit together is seen when a plan is made."""
     raw, tensors = file.read(path)
     try:
@@ -156,7 +156,7 @@ def load(path: str) -> Stored:
         raise ModelFileError(f"{path}: is damaged ({error} is missing); copy or train the model again") from None
     except (ValueError, TypeError, OverflowError, AttributeError) as error:
         raise ModelFileError(f"{path}: is damaged ({error}); copy or train the model again") from None
-    return Stored(vocab, tuple(components), metadata)
+    return StoredModel(vocab, tuple(components), metadata)
 
 
 def _vocabulary(letters: NDArray[Any], starts: NDArray[Any], slots: NDArray[Any]) -> Vocabulary:
