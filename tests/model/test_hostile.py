@@ -37,10 +37,8 @@ from numpy.typing import NDArray
 import plre
 from plre.model import file, lm, plan, scoring, storage
 from plre.model import tables as t
-from plre.model.component import Component
-from plre.model.gates import Gates
+from plre.model.compact import CompactNgrams
 from plre.model.lm import LanguageModel
-from plre.model.ngrams import Ngrams
 from plre.text import vocabulary
 from plre.text.vocabulary import Vocabulary
 from tests.conftest import zipf_text
@@ -68,19 +66,8 @@ def make_models(folder: Path) -> None:
         }
         wide = plre.train(other, order=2, method="mkn", min_count=1)
         made["mixture"] = plre.mix([wide, made["mkn"], made["class"]], weights=[0.5, 0.2, 0.3])
-        made["led"] = led_by_unigrams(made["best"])
     for name, model in made.items():
         model.save(folder / f"{name}.plre")
-
-
-def led_by_unigrams(best: LanguageModel) -> LanguageModel:
-    """A model that nobody trains: unigrams lead a component that has gates' rows of its own, for longer contexts."""
-    leader = best.components[0]
-    words = {name: leader.body.tensors[name] for name in ("unigrams", "weights")}
-    gates = Gates(np.full((16, 2), 0.5, np.float32), 0.25)
-    first = Component(Ngrams(len(best.vocab), 1, True, words), gates=gates)
-    second = Component(replace(leader.body, tensors=dict(leader.body.tensors)))
-    return LanguageModel(best.vocab, [first, second], {**best.metadata, "order": 1, "digest": ""})
 
 
 @dataclass(frozen=True)
@@ -455,13 +442,53 @@ def change_low_rank_a_little(d: Draft) -> None:
     tensor[at] = d.random.randrange(int(tensor.max()) + 2)
 
 
+def _compact(d: Draft) -> tuple[str, CompactNgrams]:
+    """A component of compact n-grams, and what the names of its tensors begin with."""
+    own = {k: about["body"] for k, about in enumerate(d.metadata["components"], 1) if about["body"]["kind"] == "compact"}
+    own = {k: body for k, body in own.items() if body["order"] > 1}
+    if not own:
+        raise NothingToDamageError
+    number = d.random.choice(list(own))
+    tensors = {name.partition(".")[2]: x for name, x in d.tensors.items() if name.startswith(f"{number}.")}
+    tensors = {name: x for name, x in tensors.items() if name not in ("symbols", "shares", "gates")}
+    return f"{number}.", CompactNgrams.from_tensors(own[number], tensors)
+
+
+@kind("table: compact runs", structural=True)
+def change_compact_runs(d: Draft) -> None:
+    name, body = _compact(d)
+    records = body.sizes[1]
+    width = t.width_of(records)
+    at = d.some(body.symbols + 1)
+    old = _numbers(d, f"{name}order2.runs", width)[at]
+    most = 256**width - 1
+    values = np.full(len(old), d.random.choice([0, most, records + 1, d.random.randint(0, most)]))
+    _put(d, f"{name}order2.runs", width, at, np.where(values == old, np.minimum(old + 1, most), values))
+
+
+@kind("table: compact records")
+def change_compact_records(d: Draft) -> None:
+    """Change the symbols, the numbers, or where longer n-grams start, of some records or all."""
+    name, body = _compact(d)
+    n = d.random.randint(2, body.order)
+    stride, symbol = body.stride(n, body.start_bytes(n)), t.width_of(body.symbols - 1)
+    tensor = d.own(f"{name}order{n}.records")
+    rows = tensor[: len(tensor) - t.PADDING].reshape(-1, stride)
+    start = stride - body.start_bytes(n)
+    first, stop = d.random.choice([(0, symbol), (symbol, start), (start, stride), (0, stride)])
+    at = d.some(len(rows))
+    size = (len(at), stop - first)
+    values = np.frombuffer(d.random.randbytes(size[0] * size[1]), np.uint8).reshape(size)
+    rows[at, first:stop] = d.random.choice([0, 255, values])
+
+
 # Numbers and maps.
 
 
 @kind("numbers: none", structural=True)
 def put_no_numbers(d: Draft) -> None:
     suffixes = (".unigrams", ".weights", ".gates", ".shares", ".factors")
-    found = [name for name in d.tensors if name.endswith(suffixes) and len(d.tensors[name])]
+    found = [name for name, x in d.tensors.items() if name.endswith(suffixes) and len(x) and x.dtype == np.float32]
     if not found:
         raise NothingToDamageError
     tensor = d.own(d.random.choice(found))
@@ -520,7 +547,7 @@ def change_ids(d: Draft) -> None:
 @kind("vocab: tags", structural=True)
 def change_tags(d: Draft) -> None:
     slots = d.own("vocab.slots")
-    used = np.flatnonzero(slots[1::2] >= 0)
+    used = np.flatnonzero(slots[1::2] > 0)  # <unk> is found, too, by not being found
     slots[::2][used[d.some(len(used))]] ^= d.random.randrange(1, 2**31)
 
 
@@ -538,7 +565,7 @@ def change_starts(d: Draft) -> None:
 
 @kind("vocab: letters", structural=True)
 def change_letters(d: Draft) -> None:
-    letters = d.own("vocab.bytes")
+    letters = d.own("vocab.bytes")[len("<unk>") :]
     letters[d.some(len(letters))] ^= d.random.choice([1, 0x80, 0xFF, 0x20])
 
 
@@ -708,7 +735,7 @@ def change_components(d: Draft) -> None:
     for about in alone:
         about["weight"] = 1 / len(alone)
     orders = [
-        b["order"] if b["kind"] == "ngrams" else 1 + max(x[1] for x in b["chain"]) for b in (a["body"] for a in alone)
+        b["order"] if "order" in b else 1 + max(x[1] for x in b["chain"]) for b in (a["body"] for a in alone)
     ]
     d.metadata |= {"components": made, "order": max(orders)}
     d.tensors = mine
@@ -737,6 +764,27 @@ def lengthen_chain(d: Draft) -> None:
                 d.tensors[f"{number}.level{level}.{part}.{name}"] = d.tensors[f"{number}.level{last}.{part}.{name}"]
             runs = np.full(owners * shape.run_width + t.PADDING, 255, np.uint8)
             d.tensors[f"{number}.level{level}.{part}.runs"] = runs
+
+
+@kind("made: led by unigrams")
+def lead_by_unigrams(d: Draft) -> None:
+    """Let unigrams lead a component that has rows of gates for longer contexts."""
+    numbers = [k for k, about in enumerate(d.metadata["components"], 1) if "members" in about]
+    if not numbers:
+        raise NothingToDamageError
+    number = d.random.choice(numbers)
+    own = {name.partition(".")[2]: x for name, x in d.tensors.items() if name.startswith(f"{number}.")}
+    del own["gates"]
+    second = {**d.metadata["components"][number - 1], "weight": 1.0}
+    body = {"kind": "ngrams", "symbols": second["body"]["symbols"], "order": 1, "missing": True}
+    first = {"body": body, "weight": 1.0, "members": second.pop("members"), "root": second.pop("root")}
+    first["members"] = d.random.choice([1, 1, 2, 5])
+    d.tensors = {name: x for name, x in d.tensors.items() if name.startswith("vocab.")}
+    d.tensors |= {f"1.{name}": own[name] for name in ("unigrams", "weights", "symbols", "shares") if name in own}
+    d.tensors["1.gates"] = np.full(16 * (1 + first["members"]), 0.5, np.float32)
+    for k in range(first["members"]):
+        d.tensors |= {f"{2 + k}.{name}": x for name, x in own.items()}
+    d.metadata |= {"components": [first, *([second] * first["members"])], "order": 1}
 
 
 @kind("made: many orders")

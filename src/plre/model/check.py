@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,8 +93,8 @@ def _check_ngrams(body: Ngrams) -> None:
     keys: NDArray[np.uint64] = np.arange(body.symbols, dtype=np.uint64)
     slots = None
     for n in range(2, body.order + 1):
-        slot = body.slot(n)
-        keys, slots, values = _check_table(body.tensors, f"order{n}", body.symbols, keys, slots, slot)
+        shape_of = partial(body.shape, n)
+        keys, slots, values = _check_table(body.tensors, f"order{n}", body.symbols, keys, slots, shape_of)
         _numbers(values[0], 1.0)
         for number in values[1:]:
             _numbers(number)
@@ -133,9 +135,11 @@ def _check_contexts(body: Contexts) -> None:
     slots = None
     for level in range(1, len(body.chain) + 1):
         name, symbols = f"level{level}", body.slot_symbols(level - 1)
-        keys, slots, values = _check_table(body.tensors, f"{name}.contexts", symbols, keys, slots, 2)
+        shape_of = partial(body.shape, level, "contexts")
+        keys, slots, values = _check_table(body.tensors, f"{name}.contexts", symbols, keys, slots, shape_of)
         _numbers(values[0])
-        _, _, values = _check_table(body.tensors, f"{name}.events", body.symbols, keys, slots, 2)
+        shape_of = partial(body.shape, level, "events")
+        _, _, values = _check_table(body.tensors, f"{name}.events", body.symbols, keys, slots, shape_of)
         _numbers(values[0], 1.0)
 
 
@@ -145,7 +149,7 @@ def _check_table(
     symbols: int,
     owners: NDArray[np.uint64],
     owner_slots: NDArray[np.int64] | None,
-    slot: int,
+    shape_of: Callable[[int], t.Shape],
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], list[NDArray[np.float32]]]:
     """Check one table against its list: everything that is listed must be found, with an owner and a symbol.
 
@@ -164,7 +168,8 @@ def _check_table(
     inner = np.diff(listed) <= 0
     _expect(not np.any(inner & ~ends[:-1].astype(bool)), "a list is not sorted")
     keys = np.asarray(t.child_keys(children, owners, listed.astype(np.int32), Scratch()))
-    slots, values = t.read_slots(keys, tensors[f"{name}.lines"], tensors[f"{name}.seeds"], slot)  # type: ignore[arg-type]
+    shape = shape_of(len(listed))
+    slots, values = t.read_slots(keys, tensors[f"{name}.lines"], tensors[f"{name}.seeds"], shape)
     _expect(np.all(slots >= 0), "a listed record is not to be found")
     _expect(len(np.unique(slots)) == len(slots), "two listed records share a slot")
     return keys, slots, values

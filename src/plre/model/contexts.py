@@ -10,7 +10,7 @@ level{j}.events.lines, ...       the symbols seen there; the owner of one is its
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -48,6 +48,8 @@ class Contexts:
     chain: tuple[Slot, ...]
     #: How many symbols each map has.
     counts: tuple[int, ...]
+    #: Of each level: the bits that choose a shard of its contexts, and of its events.
+    shard_bits: tuple[tuple[int, int], ...]
     tensors: Tensors
 
     @property
@@ -67,7 +69,10 @@ class Contexts:
     def describe(self) -> dict[str, Any]:
         """What a file's metadata says of it."""
         chain = [[slot.map, slot.distance] for slot in self.chain]
-        return {"kind": "contexts", "symbols": self.symbols, "chain": chain, "counts": list(self.counts)}
+        shards = [list(bits) for bits in self.shard_bits]
+        return {
+            "kind": "contexts", "symbols": self.symbols, "chain": chain, "counts": list(self.counts), "shards": shards,
+        }  # fmt: skip
 
     @classmethod
     def from_tensors(cls, described: Mapping[str, Any], tensors: Tensors) -> Contexts:
@@ -84,10 +89,13 @@ class Contexts:
             for kind in ("contexts", "events")
             for part in ("lines", "seeds", "symbols", "ends", "runs")
         ]
+        shards = tuple((contexts, events) for contexts, events in described["shards"])
+        if len(shards) != len(chain):
+            raise ValueError("a chain of contexts makes no sense")
         names = {"unigrams", *(f"map{k}" for k in range(len(counts)))}
         names |= {f"level{j}.{part}" for j in range(1, len(chain) + 1) for part in parts}
         check_names(tensors, names)
-        return cls(symbols, chain, tuple(counts), tensors)
+        return cls(symbols, chain, tuple(counts), shards, tensors)
 
     def info(self) -> dict[str, Any]:
         """How many contexts and events each level has, and what its slots read."""
@@ -96,6 +104,11 @@ class Contexts:
             "events": [events for _, events in self.sizes],
             "slots": [[self.slot_symbols(number), slot.distance] for number, slot in enumerate(self.chain)],
         }
+
+    def shape(self, level: int, kind: str, records: int) -> t.Shape:
+        """The shape of a table of "contexts" or "events", which has so many records."""
+        lines, seeds = (self.tensors[f"level{level}.{kind}.{part}"] for part in ("lines", "seeds"))
+        return t.Shape.found(records, 2, self.shard_bits[level - 1][kind == "events"], lines, seeds)
 
     def slot_symbols(self, number: int) -> int:
         """How many symbols a slot of the chain can read; of words, as many as its map or the vocabulary has."""
@@ -116,7 +129,8 @@ def assemble(
     tensors: Tensors = {"unigrams": np.append(unigrams, np.float32(0))}
     for number, table in enumerate(maps):
         tensors[f"map{number}"] = np.append(table, counts[number]).astype(np.int32)
-    made = Contexts(len(unigrams), tuple(chain), counts, tensors)
+    made = Contexts(len(unigrams), tuple(chain), counts, (), tensors)
+    shards = []
     scratch = Scratch()
     keys, slots, owners = np.zeros(1, np.uint64), None, 1
     for j, (coarser, level) in enumerate(pairwise(levels), 1):
@@ -124,11 +138,12 @@ def assemble(
         placed = t.place(keys, [level.backoff], threads=threads)
         symbols = made.slot_symbols(j - 1)
         tensors |= _tensors(f"level{j}.contexts", placed, level.symbols, symbols, coarser.children, slots, owners)
-        slots, owners = placed.slots, t.Shape(len(keys), 2).slots
+        slots, owners, own_bits = placed.slots, placed.shape.slots, placed.shape.shard_bits
         events = t.child_keys(level.events, keys, level.words, scratch)
         placed = t.place(events, [level.probs], with_slots=False, threads=threads)
+        shards.append((own_bits, placed.shape.shard_bits))
         tensors |= _tensors(f"level{j}.events", placed, level.words, len(unigrams), level.events, slots, owners)
-    return made
+    return replace(made, shard_bits=tuple(shards))
 
 
 def _tensors(name: str, placed: t.Placed, symbols: Any, count: int, children: Any, slots: Any, owners: int) -> Tensors:

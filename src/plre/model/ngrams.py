@@ -64,6 +64,8 @@ class Ngrams:
     symbols: int
     order: int
     missing: bool
+    #: Of each order from 2 up: the bits that choose a shard of its table.
+    shard_bits: tuple[int, ...]
     tensors: Tensors
 
     @property
@@ -102,13 +104,19 @@ class Ngrams:
 
     def describe(self) -> dict[str, Any]:
         """What a file's metadata says of it."""
-        return {"kind": "ngrams", "symbols": self.symbols, "order": self.order, "missing": self.missing}
+        shards = list(self.shard_bits)
+        return {
+            "kind": "ngrams", "symbols": self.symbols, "order": self.order, "missing": self.missing, "shards": shards,
+        }  # fmt: skip
 
     @classmethod
     def from_tensors(cls, described: Mapping[str, Any], tensors: Tensors) -> Ngrams:
         """The component that was described so."""
         symbols, order, missing = described["symbols"], described["order"], described["missing"]
         if type(symbols) is not int or type(order) is not int or not 1 <= order <= 64 or type(missing) is not bool:
+            raise ValueError("a component of n-grams makes no sense")
+        shards = tuple(described["shards"])
+        if len(shards) != order - 1:
             raise ValueError("a component of n-grams makes no sense")
         parts = ("lines", "seeds", "symbols", "ends", "runs")
         names = {"unigrams", "weights", *(f"order{n}.{part}" for n in range(2, order + 1) for part in parts)}
@@ -118,7 +126,7 @@ class Ngrams:
         check_names(tensors, names)
         if symbols < 1 or len(tensors["unigrams"]) != symbols + 1:
             raise ValueError("the unigrams have the wrong size")
-        return cls(symbols, order, missing, tensors)
+        return cls(symbols, order, missing, shards, tensors)
 
     def info(self) -> dict[str, Any]:
         """How many n-grams there are of each order."""
@@ -128,9 +136,19 @@ class Ngrams:
         """All n-grams as plain columns, up to the order ``highest`` if that is given."""
         return _Reader(self, min(self.order, highest or self.order)).columns
 
+    def shape(self, n: int, records: int) -> t.Shape:
+        """The shape of the table of order n, which has so many records."""
+        lines, seeds = self.tensors[f"order{n}.lines"], self.tensors[f"order{n}.seeds"]
+        return t.Shape.found(records, self.slot(n), self.shard_bits[n - 2], lines, seeds)
+
     def slot(self, n: int) -> int:
         """Words of 4 bytes in a slot of order n: check and probability, and what a context has."""
-        return 2 if n == self.order else 4 if self.missing else 3
+        return slot_of(n, self.order, self.missing)
+
+
+def slot_of(n: int, order: int, missing: bool) -> int:
+    """Words of 4 bytes in a slot of order n of a component of this order."""
+    return 2 if n == order else 4 if missing else 3
 
 
 def unigram_tensors(columns: Columns) -> Tensors:
@@ -151,7 +169,7 @@ def assemble(columns: Columns, *, threads: int = 1, scratch: Scratch | None = No
     symbols, order = len(columns.prob), 1 + len(orders)
     tensors = unigram_tensors(columns)
     keys: Column = np.arange(symbols, dtype=np.uint64)
-    places = [_Places(None, symbols + 1)]
+    places, shards = [_Places(None, symbols + 1)], []
     for n, own in enumerate(orders, 2):
         highest = n == order
         keys = t.child_keys(own.children, keys, own.words, scratch)
@@ -168,8 +186,9 @@ def assemble(columns: Columns, *, threads: int = 1, scratch: Scratch | None = No
         tensors[f"order{n}.runs"] = t.start_runs(own.children, places[-1].slots, places[-1].count)
         if own.factors is not None:
             tensors |= _factor_tensors(n, own.factors, orders, places, scratch)
-        places.append(_Places(placed.slots, t.Shape(len(own), 1 + len(values)).slots))
-    return Ngrams(symbols, order, columns.missing is not None, tensors)
+        shards.append(placed.shape.shard_bits)
+        places.append(_Places(placed.slots, placed.shape.slots))
+    return Ngrams(symbols, order, columns.missing is not None, tuple(shards), tensors)
 
 
 def _told_apart(backoff: NDArray[np.float32], children: Column) -> NDArray[np.float32]:
@@ -217,8 +236,7 @@ def _factor_tensors(
 
 def size_of(sizes: Sequence[int], missing: bool, factors: Mapping[int, int]) -> int:
     """Bytes of a component with so many n-grams of each order, and so many numbers of low rank layers by order."""
-    empty = Ngrams(sizes[0], len(sizes), missing, {})
-    shapes = [t.Shape(size, empty.slot(n)) for n, size in enumerate(sizes[1:], 2)]
+    shapes = [t.Shape.planned(size, slot_of(n, len(sizes), missing)) for n, size in enumerate(sizes[1:], 2)]
     slots = [sizes[0] + 1, *(shape.slots for shape in shapes)]
     size = 12 * slots[0] + 4 * sum(factors.values())
     for n, shape in enumerate(shapes, 2):
@@ -292,8 +310,8 @@ class _Reader:
         children = np.minimum.accumulate(children[::-1])[::-1].astype(np.int32)
         children[0] = 0
         keys = np.asarray(t.child_keys(children, self._keys[-1], words, Scratch()))
-        slot = body.slot(n)
-        slots, values = t.read_slots(keys, tensors[f"order{n}.lines"], tensors[f"order{n}.seeds"], slot)
+        shape = body.shape(n, len(words))
+        slots, values = t.read_slots(keys, tensors[f"order{n}.lines"], tensors[f"order{n}.seeds"], shape)
         self._slots.append(slots)
         self._keys.append(keys)
         contexts = n < body.order

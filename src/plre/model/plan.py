@@ -112,7 +112,7 @@ class Plan:
         sizes = body.sizes
         first = len(self._fields)
         owners = body.symbols + 1
-        shapes = [t.Shape(size, body.slot(n)) for n, size in enumerate(sizes[1:], 2)]
+        shapes = [body.shape(n, size) for n, size in enumerate(sizes[1:], 2)]
         slots = [owners, *(shape.slots for shape in shapes)]
         for n, shape in enumerate(shapes, 2):
             own = self._table(body.tensors, f"order{n}", shape, body.symbols, slots[n - 2])
@@ -197,7 +197,7 @@ class Plan:
                 ("contexts", contexts, body.slot_symbols(level - 1)),
                 ("events", events, body.symbols),
             ):
-                shape = t.Shape(size, 2)
+                shape = body.shape(level, kind, size)
                 own = self._table(body.tensors, f"level{level}.{kind}", shape, symbols, owners)
                 self._fields += [own.get(name, 0) for name in range(p.TABLE_WIDTH)]
                 if kind == "contexts":

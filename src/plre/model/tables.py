@@ -37,32 +37,47 @@ PADDING = 8
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes of a table's hash part, which follow from how many records it has and the words of a slot."""
+    """The sizes of a table's hash part: records, words of 4 bytes in a slot, and those of its shards.
+
+    Shards are parts of a table that are built by themselves; so many bits of a hash choose one. Each has as many
+    buckets, with a seed each, and as many lines (its height) as the others.
+    """
 
     records: int
     slot: int
+    shard_bits: int
+    buckets: int
+    height: int
 
-    @property
-    def shard_bits(self) -> int:
-        """Bits of a hash that choose the shard; shards are parts of a table that are built by themselves."""
-        return max(0, (self.records // _SHARD).bit_length())
+    @classmethod
+    def planned(cls, records: int, slot: int) -> Shape:
+        """The shape of a new table."""
+        shard_bits = (records // _SHARD).bit_length()
+        share = records / (1 << shard_bits)
+        # Some lines more, for shards that get more than their share of keys.
+        spread = 4 * np.sqrt(share) if shard_bits else 0.0
+        height = int((share + spread) / (_FILL[slot] * (16 // slot))) + 1
+        return cls(records, slot, shard_bits, int(share) // _BUCKET + 1, height)
+
+    @classmethod
+    def found(cls, records: int, slot: int, shard_bits: int, lines: NDArray[Any], seeds: NDArray[Any]) -> Shape:
+        """The shape of a table that has these lines and seeds, whoever planned it."""
+        if type(shard_bits) is not int or not 0 <= shard_bits <= 32:
+            raise ValueError("a table has too many shards")
+        buckets, height = len(seeds) >> shard_bits, len(lines) // 16 >> shard_bits
+        if (
+            buckets < 1
+            or height < 1
+            or buckets << shard_bits != len(seeds)
+            or (height << shard_bits) * 16 != len(lines)
+        ):
+            raise ValueError("the lines and seeds of a table have the wrong size")
+        return cls(records, slot, shard_bits, buckets, height)
 
     @property
     def shards(self) -> int:
         """How many shards there are."""
         return 1 << self.shard_bits
-
-    @property
-    def buckets(self) -> int:
-        """Buckets of a shard; a seed for each."""
-        return self.records // self.shards // _BUCKET + 1
-
-    @property
-    def height(self) -> int:
-        """Lines of a shard, with some more for those that get more than their share of keys."""
-        share = self.records / self.shards
-        spread = 0.0 if self.shards == 1 else 4 * np.sqrt(share)
-        return int((share + spread) / (_FILL[self.slot] * self.per_line)) + 1
 
     @property
     def per_line(self) -> int:
@@ -144,6 +159,7 @@ class ArrayDraft:
 class Placed:
     """Records in their lines: the hash part of a table, and the slot of each record if it was asked for."""
 
+    shape: Shape
     lines: NDArray[np.int32]
     seeds: NDArray[np.uint8]
     slots: NDArray[np.int32]
@@ -153,7 +169,7 @@ def place(
     keys: Column, values: Sequence[Column], *, with_slots: bool = True, threads: int = 1, scratch: Scratch | None = None
 ) -> Placed:
     """Put records with these keys and numbers into lines. The same records give the same bytes."""
-    shape = Shape(len(keys), 1 + len(values))
+    shape = Shape.planned(len(keys), 1 + len(values))
     lines = ArrayDraft(shape.shards * shape.height * 16, np.int32, scratch or Scratch())
     seeds = np.zeros(shape.shards * shape.buckets, np.uint8)
     slots = np.empty(shape.records if with_slots else 0, np.int32)
@@ -162,7 +178,7 @@ def place(
         kernels.count_shards(keys[piece], shape.shard_bits, counts)
     for group in slices(shape.shards, max(1, _GROUP // _SHARD)):
         _place_group(keys, values, shape, group, counts[group], lines, seeds, slots, threads)
-    return Placed(lines.finish(), seeds, slots)
+    return Placed(shape, lines.finish(), seeds, slots)
 
 
 def _place_group(
@@ -260,12 +276,11 @@ def start_runs(children: Column, owners: Column | None, slots: int) -> NDArray[n
 
 
 def read_slots(
-    keys: NDArray[np.uint64], lines: NDArray[np.int32], seeds: NDArray[np.uint8], slot: int
+    keys: NDArray[np.uint64], lines: NDArray[np.int32], seeds: NDArray[np.uint8], shape: Shape
 ) -> tuple[NDArray[np.int64], list[NDArray[np.float32]]]:
     """The slot of each of all keys of a table, and their numbers; -1 and 0 for a key that is not there."""
-    shape = Shape(len(keys), slot)
     slots = np.empty(len(keys), np.int64)
-    kernels.locate(keys, lines, seeds, shape.shard_bits, shape.height, slot, shape.per_line, slots)
-    places = slots // shape.per_line * 16 + slots % shape.per_line * slot
+    kernels.locate(keys, lines, seeds, shape.shard_bits, shape.height, shape.slot, shape.per_line, slots)
+    places = slots // shape.per_line * 16 + slots % shape.per_line * shape.slot
     numbers = lines.view(np.float32)
-    return slots, [np.where(slots < 0, np.float32(0), numbers[places + k]) for k in range(1, slot)]
+    return slots, [np.where(slots < 0, np.float32(0), numbers[places + k]) for k in range(1, shape.slot)]
