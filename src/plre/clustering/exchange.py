@@ -48,6 +48,19 @@ _TABLE = 1 << 20
 Batch = list[slice]
 #: Rows of counts are padded to whole cache lines.
 _LINE = 16
+#: 2^32 divided by the golden ratio: multiplied by it, numbers that follow each other are spread evenly.
+_GOLDEN = 0x9E3779B1
+
+
+def _mixed_order(starts: NDArray[np.int32], words: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The neighbours of each word in an order that has nothing to do with how frequent they are.
+
+    Gains are added up in single precision: in the order of frequency, rounding would go one way.
+    """
+    bits = max(1, (len(starts) - 2).bit_length())
+    scrambled = (words.astype(np.int64) * (_GOLDEN >> (32 - bits) | 1)) & ((1 << bits) - 1)
+    owners = np.repeat(np.arange(len(starts) - 1, dtype=np.int64), np.diff(starts))
+    return np.argsort(owners << bits | scrambled)
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,8 @@ class Neighbours:
         """The neighbours of each word, from the bigrams of a text."""
         table = counts[2]
         after, words, raw = (np.asarray(column[:]) for column in (table.children, table.words, table.raw))
+        mixed = _mixed_order(after, words)
+        words, raw = words[mixed], raw[mixed]
         starts = np.zeros((2, len(after)), np.int64)
         starts[0] = after
         np.cumsum(np.bincount(words, minlength=len(after) - 1), out=starts[1, 1:])

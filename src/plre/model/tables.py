@@ -25,7 +25,7 @@ from plre.threads import parallel
 _SHARD = 1 << 18
 _BUCKET = 3
 #: The share of slots that are filled, by the words of 4 bytes that a slot has: building hardly ever fails so.
-_FILL = {2: 0.96, 3: 0.95, 4: 0.945}
+_FILL = {2: 0.97, 3: 0.95, 4: 0.945}
 #: Orders in which seeds are tried before it is given up.
 _ATTEMPTS = 64
 #: Keys that are looked at together, and records that are placed before the next are looked at.
@@ -55,7 +55,7 @@ class Shape:
         shard_bits = (records // _SHARD).bit_length()
         share = records / (1 << shard_bits)
         # Some lines more, for shards that get more than their share of keys.
-        spread = 4 * np.sqrt(share) if shard_bits else 0.0
+        spread = 2 * np.sqrt(share) if shard_bits else 0.0
         height = int((share + spread) / (_FILL[slot] * (16 // slot))) + 1
         return cls(records, slot, shard_bits, int(share) // _BUCKET + 1, height)
 
