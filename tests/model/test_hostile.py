@@ -444,7 +444,9 @@ def change_low_rank_a_little(d: Draft) -> None:
 
 def _compact(d: Draft) -> tuple[str, CompactNgrams]:
     """A component of compact n-grams, and what the names of its tensors begin with."""
-    own = {k: about["body"] for k, about in enumerate(d.metadata["components"], 1) if about["body"]["kind"] == "compact"}
+    own = {
+        k: about["body"] for k, about in enumerate(d.metadata["components"], 1) if about["body"]["kind"] == "compact"
+    }
     own = {k: body for k, body in own.items() if body["order"] > 1}
     if not own:
         raise NothingToDamageError
@@ -734,9 +736,7 @@ def change_components(d: Draft) -> None:
         left = about.get("members", 0) if left == 0 else left - 1
     for about in alone:
         about["weight"] = 1 / len(alone)
-    orders = [
-        b["order"] if "order" in b else 1 + max(x[1] for x in b["chain"]) for b in (a["body"] for a in alone)
-    ]
+    orders = [b["order"] if "order" in b else 1 + max(x[1] for x in b["chain"]) for b in (a["body"] for a in alone)]
     d.metadata |= {"components": made, "order": max(orders)}
     d.tensors = mine
 

@@ -40,9 +40,10 @@ from plre._memory import peek32, peek64
 #: Of a slot of a chain of contexts: how far back it looks, the map by which, and how many symbols that has.
 SLOT_DISTANCE, SLOT_MAP, SLOT_SYMBOLS, CHAIN_WIDTH = range(4)
 
-#: Positions that are looked up together, and columns of a block: one for each, one before them and one to spare.
+#: Positions that are looked up together, and numbers of a row of the work space: one for each position and two more; and
+#: one for each length of n-grams, of which the longest is 64.
 BLOCK = 32
-COLUMNS = BLOCK + 3
+COLUMNS = 66
 #: A block: ids of the text, the first position and the one after the last, the work space; and for each column what a
 #: component answers: probability, row of the gates, missing mass, order matched; how many words matter after the last
 #: position. ORDERS, if not 0, is where the probabilities of each order go.

@@ -171,6 +171,8 @@ def read(path: str) -> tuple[dict[str, str], Tensors]:
         end = 0
         for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"][0]):
             start, stop = entry["data_offsets"]
+            if type(start) is not int or type(stop) is not int or not 0 <= start <= stop < 2**62:
+                raise ValueError(f"tensor {name} has impossible offsets")
             dtype = _DTYPES[entry["dtype"]]
             if start != end:
                 raise ValueError(f"tensor {name} does not follow the one before it")

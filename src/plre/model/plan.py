@@ -90,6 +90,8 @@ class Plan:
         own[p.WEIGHT] = int(np.float64(component.weight).view(np.int64))
         own[p.SYMBOLS] = body.symbols
         own[p.UNIGRAMS] = self._checked(body.tensors["unigrams"], np.float32, body.symbols + 1)
+        if (component.symbols is None) != (component.shares is None):
+            raise ValueError("a component has symbols without shares, or shares without symbols")
         if component.symbols is not None:
             own[p.MAP] = self._checked(component.symbols, np.int32, self.words + 1)
         elif body.symbols != self.words:
@@ -120,6 +122,8 @@ class Plan:
                 factors = body.tensors[f"order{n}.factors"]
                 own[p.FACTORS], own[p.FACTOR_COUNT] = self._checked(factors, np.float32, None), len(factors)
                 if n == 2:
+                    if len(factors) % (2 * body.symbols):
+                        raise ValueError("the factors of bigrams have the wrong size")
                     own[p.RANK] = len(factors) // (2 * body.symbols)
                 else:
                     own[p.RANKS] = self._checked(body.tensors[f"order{n}.ranks"], np.int32, slots[n - 3])
@@ -224,7 +228,9 @@ class Plan:
             p.SLOT: shape.slot,
             p.PER_LINE: shape.per_line,
             p.INVERSE: -(-256 // shape.slot),
-            p.LIST: self._address(tensors[f"{name}.symbols"]),
+            p.LIST: self._checked(
+                tensors[f"{name}.symbols"], np.uint8, shape.records * t.width_of(symbols - 1) + t.PADDING
+            ),
             p.LIST_BYTES: t.width_of(symbols - 1),
             p.RECORDS: shape.records,
             p.ENDS: self._checked(tensors[f"{name}.ends"], np.uint64, (shape.records >> 6) + 1),

@@ -119,7 +119,9 @@ def load(path: str) -> StoredModel:
     raw, tensors = file.read(path)
     try:
         metadata = json.loads(raw["plre"])
-        other = dict(metadata).get("kind")
+        if not isinstance(metadata, dict):
+            raise ValueError("its metadata is no object")
+        other = metadata.get("kind")
     except (ValueError, TypeError, RecursionError) as error:
         raise ModelFileError(f"{path}: its header is damaged ({error}); copy or train the model again") from None
     if other is not None:

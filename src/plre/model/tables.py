@@ -9,13 +9,12 @@ its own table, or is a word. The list is for going through what an owner has; th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.errors import TooLargeError
 from plre.model import _tables as kernels
 from plre.model.file import map_privately
 from plre.scratch import Column, Growing, Scratch, slices
@@ -25,9 +24,9 @@ from plre.threads import parallel
 _SHARD = 1 << 18
 _BUCKET = 3
 #: The share of slots that are filled, by the words of 4 bytes that a slot has: building hardly ever fails so.
-_FILL = {2: 0.97, 3: 0.95, 4: 0.945}
-#: Orders in which seeds are tried before it is given up.
-_ATTEMPTS = 64
+_FILL = {2: 0.955, 3: 0.945, 4: 0.935}
+#: Orders in which seeds are tried before a table gets more lines.
+_ATTEMPTS = 16
 #: Keys that are looked at together, and records that are placed before the next are looked at.
 _PIECE = 1 << 20
 _GROUP = 1 << 23
@@ -55,7 +54,7 @@ class Shape:
         shard_bits = (records // _SHARD).bit_length()
         share = records / (1 << shard_bits)
         # Some lines more, for shards that get more than their share of keys.
-        spread = 2 * np.sqrt(share) if shard_bits else 0.0
+        spread = 3 * np.sqrt(share) if shard_bits else 0.0
         height = int((share + spread) / (_FILL[slot] * (16 // slot))) + 1
         return cls(records, slot, shard_bits, int(share) // _BUCKET + 1, height)
 
@@ -170,14 +169,25 @@ def place(
 ) -> Placed:
     """Put records with these keys and numbers into lines. The same records give the same bytes."""
     shape = Shape.planned(len(keys), 1 + len(values))
-    lines = ArrayDraft(shape.shards * shape.height * 16, np.int32, scratch or Scratch())
+    scratch = scratch or Scratch()
+    while (placed := _place_all(keys, values, shape, with_slots, threads, scratch)) is None:
+        shape = replace(shape, height=shape.height + shape.height // 50 + 1)
+    return placed
+
+
+def _place_all(
+    keys: Column, values: Sequence[Column], shape: Shape, with_slots: bool, threads: int, scratch: Scratch
+) -> Placed | None:
+    """Place records in a table of this shape; None if some find no room, which hardly ever happens."""
+    lines = ArrayDraft(shape.shards * shape.height * 16, np.int32, scratch)
     seeds = np.zeros(shape.shards * shape.buckets, np.uint8)
     slots = np.empty(shape.records if with_slots else 0, np.int32)
     counts = np.zeros(shape.shards, np.int64)
     for piece in slices(shape.records, _PIECE):
         kernels.count_shards(keys[piece], shape.shard_bits, counts)
     for group in slices(shape.shards, max(1, _GROUP // _SHARD)):
-        _place_group(keys, values, shape, group, counts[group], lines, seeds, slots, threads)
+        if not _place_group(keys, values, shape, group, counts[group], lines, seeds, slots, threads):
+            return None
     return Placed(shape, lines.finish(), seeds, slots)
 
 
@@ -191,8 +201,8 @@ def _place_group(
     seeds: NDArray[np.uint8],
     slots: NDArray[np.int32],
     threads: int,
-) -> None:
-    """Place the records of some shards, which have so many."""
+) -> bool:
+    """Place the records of some shards, which have so many; False if some find no room."""
     starts = np.concatenate([[0], np.cumsum(counts)])
     size, places = int(starts[-1]), starts[:-1].copy()
     hashes, records = np.empty(size, np.uint64), np.empty(size, np.int32)
@@ -203,17 +213,19 @@ def _place_group(
             keys[piece], own, piece.start, shape.shard_bits, group.start, group.stop, places, hashes, numbers, records
         )
 
-    def run(shard: int) -> None:
+    def run(shard: int) -> bool:
         part = slice(*starts[shard - group.start : shard - group.start + 2].tolist())
         made = np.zeros(shape.height * 16, np.int32)
         found = np.empty(part.stop - part.start, np.int32)
         own_seeds = seeds[shard * shape.buckets : (shard + 1) * shape.buckets]
-        _place_shard(hashes[part], numbers[:, part], shape, shard, own_seeds, made, found)
+        if not _place_shard(hashes[part], numbers[:, part], shape, shard, own_seeds, made, found):
+            return False
         lines.put(shard * shape.height * 16, made)
         if len(slots):
             slots[records[part]] = np.where(found < 0, -1, found + shard * shape.height * shape.per_line)
+        return True
 
-    parallel(run, range(group.start, group.stop), threads)
+    return all(parallel(run, range(group.start, group.stop), threads))
 
 
 def _place_shard(
@@ -224,17 +236,17 @@ def _place_shard(
     seeds: NDArray[np.uint8],
     lines: NDArray[np.int32],
     found: NDArray[np.int32],
-) -> None:
-    """Place the records of one shard, trying seeds in other orders until all find room."""
+) -> bool:
+    """Place the records of one shard, trying seeds in other orders until all find room; False if they do not."""
     order, starts = np.empty(len(hashes), np.int32), np.empty(shape.buckets + 1, np.int64)
     largest = kernels.sort_buckets(hashes, shard * shape.buckets, shape.shards * shape.buckets, order, starts)
     for attempt in range(_ATTEMPTS):
         if kernels.place_records(
             hashes, order, starts, largest, values, shape.slot, shape.per_line, attempt, seeds, lines, found
         ):
-            return
+            return True
         lines[:] = 0
-    raise TooLargeError("a table of n-grams could not be built; please report this with the text it was trained on")
+    return False
 
 
 def child_keys(children: Column, owners: Column, symbols: Column, scratch: Scratch) -> Column:
