@@ -6,21 +6,21 @@ import argparse
 import json
 import math
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from plre.model.entropy import Pruner
-from plre.model.stationary import Stationary, low_rank_shares, stationary
 
 import plre
 from benchmarks import peers
 from benchmarks.common import Command, table
 from experiments.common import DOCUMENT, WORK, held_out, min_count, picture, training_text, write
-from plre.model.file import data_size
-from plre.model.ngrams import NgramModel
-from plre.model.tables import Table, layout_like, read_tables, write_tables
+from plre.model.contexts import Contexts
+from plre.model.ngrams import size_of
+from plre.pruning.entropy import Pruner
+from plre.pruning.stationary import Stationary, low_rank_shares, stationary
+from plre.pruning.tables import Table, read_tables, write_tables
 from plre.reporting import numbers
 from plre.reporting.chart import Chart, Line, log_ticks
 
@@ -59,33 +59,39 @@ class Ours:
     """A model of ours with what it takes to prune it again and again."""
 
     def __init__(self, lm: plre.LanguageModel, place: Path, test: Path) -> None:
-        assert isinstance(lm, NgramModel)
+        (component,) = lm.components
+        assert not isinstance(component.body, Contexts)
         self.lm, self.place, self.test = lm, place, test
-        self.tables = read_tables(lm, THREADS)
+        self.component, self.body = component, component.body
+        self.tables = read_tables(self.body)
         self.pruner = Pruner(self.tables, lm.markers, THREADS)
 
-    def pruned(self, threshold: float, pruner: Pruner | None = None) -> NgramModel:
+    def pruned(self, threshold: float, pruner: Pruner | None = None) -> plre.LanguageModel:
         """The model pruned at a threshold, as :func:`plre.prune` does it."""
         pruner = pruner or self.pruner
-        return write_tables(self.lm, pruner.pruned(pruner.judge(threshold)), dict(self.lm.metadata), THREADS)
+        body = write_tables(pruner.pruned(pruner.judge(threshold)), self.body, THREADS)
+        about = {name: value for name, value in self.lm.metadata.items() if name != "digest"}
+        return plre.LanguageModel(self.lm.vocab, [replace(self.component, body=body)], about)
 
-    def pruned_to(self, size: int, pruner: Pruner | None = None) -> NgramModel | None:
+    def pruned_to(self, size: int, pruner: Pruner | None = None) -> plre.LanguageModel | None:
         """The model at the lowest threshold, to a hundredth, at which its data has at most so many bytes, if any."""
         pruner = pruner or self.pruner
+        words = self.lm.nbytes - sum(tensor.nbytes for tensor in self.body.tensors.values())
         low, high = math.log(1e-11), math.log(1e-2)
         while high - low > 1e-2:
             middle = (low + high) / 2
             judged = pruner.judge(math.exp(middle))
-            fits = data_size(layout_like(self.lm, judged.sizes, pruner.low_rank(judged)).shapes()) <= size
+            factors = {n: pruner.factor_count(judged, n) for n in self.body.low_rank}
+            fits = words + size_of(judged.sizes, self.body.missing, factors) <= size
             low, high = (low, middle) if fits else (middle, high)
         made = self.pruned(math.exp(high), pruner)
         return made if made.nbytes <= size else None
 
-    def point(self, how: str, lm: NgramModel) -> CurvePoint:
+    def point(self, how: str, lm: plre.LanguageModel) -> CurvePoint:
         """A model, measured as a file."""
         lm.save(self.place / "model.plre")
         size = (self.place / "model.plre").stat().st_size
-        return CurvePoint(how, lm.layout.sizes, size, lm.perplexity(self.test))
+        return CurvePoint(how, lm.components[0].body.sizes, size, lm.perplexity(self.test))
 
     def curve(self) -> list[CurvePoint]:
         """The model at several thresholds."""

@@ -169,8 +169,8 @@ def refuses_wrong_sizes(path: Path, folder: Path) -> None:
         for other in others if not name.endswith("order3.factors") else []:
             changed = {**tensors, name: other}
             file.write(str(folder / "bad.plre"), file.header(metadata, file.shapes(changed)), changed.values())
-            with pytest.raises(ModelFileError, match="is damaged"):
-                plre.load(folder / "bad.plre")
+            with pytest.raises(ModelFileError, match="damaged"):
+                plre.load(folder / "bad.plre").verify()  # more or fewer lines and seeds are a table, too: not this one
 
 
 def test_tensors_of_wrong_sizes_are_refused(path: Path, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ from plre._memory import peek32, peek64
 #: Of a slot of a chain of contexts: how far back it looks, the map by which, and how many symbols that has.
 SLOT_DISTANCE, SLOT_MAP, SLOT_SYMBOLS, CHAIN_WIDTH = range(4)
 
-#: Positions that are looked up together, and numbers of a row of the work space: one for each position and two more; and
+#: Positions that are looked up together, and numbers of a row of the work space: one for each position and two more, or
 #: one for each length of n-grams, of which the longest is 64.
 BLOCK = 32
 COLUMNS = 66

@@ -115,9 +115,6 @@ class Ngrams:
         symbols, order, missing = described["symbols"], described["order"], described["missing"]
         if type(symbols) is not int or type(order) is not int or not 1 <= order <= 64 or type(missing) is not bool:
             raise ValueError("a component of n-grams makes no sense")
-        shards = tuple(described["shards"])
-        if len(shards) != order - 1:
-            raise ValueError("a component of n-grams makes no sense")
         parts = ("lines", "seeds", "symbols", "ends", "runs")
         names = {"unigrams", "weights", *(f"order{n}.{part}" for n in range(2, order + 1) for part in parts)}
         low_rank = [n for n in range(2, order + 1) if f"order{n}.factors" in tensors]
@@ -126,6 +123,9 @@ class Ngrams:
         check_names(tensors, names)
         if symbols < 1 or len(tensors["unigrams"]) != symbols + 1:
             raise ValueError("the unigrams have the wrong size")
+        shards = tuple(described["shards"])
+        if len(shards) != order - 1:
+            raise ValueError("a component of n-grams makes no sense")
         return cls(symbols, order, missing, shards, tensors)
 
     def info(self) -> dict[str, Any]:
