@@ -16,7 +16,6 @@ import json
 import mmap
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -44,7 +43,7 @@ from plre.text.vocabulary import Vocabulary
 from tests.conftest import zipf_text
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked, memory is guarded with mprotect")
-#: Files that the test tries; which takes some seconds.
+#: Files that the test tries, which takes some 20 seconds.
 FILES = 1_500
 
 # --- models to begin with --------------------------------------------------------------------------------------------
@@ -86,7 +85,12 @@ class Sound:
         """Read a model file; its own samples are the lines to ask for."""
         model = plre.load(path)
         raw, tensors = file.read(str(path))
-        lines = [*model.samples(6, max_words=8, seed=1), "", "w1 zzz \u00e4\u00f6\u00fc w2 w" + "3" * 300]
+        lines = [
+            *model.samples(6, max_words=8, seed=1),
+            "",
+            "w1 zzz \u00e4\u00f6\u00fc w2 w" + "3" * 300,
+            "w1 w2 w3 " * 99,
+        ]
         words = [word for word in dict.fromkeys(" ".join(lines).split()) if word in model.vocab][:8]
         return cls(path.stem, path.read_bytes(), raw["plre"], tensors, words, lines)
 
@@ -109,7 +113,6 @@ class Draft:
     random: random.Random
     metadata: Any = field(init=False)
     tensors: dict[str, NDArray[Any]] = field(init=False)
-    entries: dict[str, Any] = field(default_factory=dict)
     #: What stands for DEEP in the metadata.
     deep: str = "[]"
     header_changes: list[Callable[[dict[str, Any]], None]] = field(default_factory=list)
@@ -664,7 +667,7 @@ def change_type(d: Draft) -> None:
 @kind("made: tensors missing or too many")
 def change_names(d: Draft) -> None:
     name = d.random.choice(list(d.tensors))
-    number, _, rest = name.partition(".")
+    rest = name.partition(".")[2]
     other = d.random.choice(
         [f"2.{rest}", f"1.{rest}", "more", "1.shares", "1.symbols", "1.gates", f"{name}.more", "1.", ""]
     )
@@ -870,7 +873,6 @@ def damaged(sounds: Sequence[Sound], seed: int) -> Damaged:
 # --- memory that nobody may touch ------------------------------------------------------------------------------------
 
 _PAGE = mmap.PAGESIZE
-_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def guarded(array: NDArray[Any], at_end: bool) -> NDArray[Any]:
@@ -878,8 +880,9 @@ def guarded(array: NDArray[Any], at_end: bool) -> NDArray[Any]:
     pages = max(1, -(-array.nbytes // _PAGE))
     room = mmap.mmap(-1, (pages + 2) * _PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     address = np.frombuffer(room, np.uint8).ctypes.data
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
     for page in (0, pages + 1):
-        if _LIBC.mprotect(ctypes.c_void_p(address + page * _PAGE), ctypes.c_size_t(_PAGE), 0) != 0:
+        if protect(ctypes.c_void_p(address + page * _PAGE), ctypes.c_size_t(_PAGE), 0) != 0:
             raise OSError(ctypes.get_errno(), "mprotect")
     start = _PAGE + (pages * _PAGE - array.nbytes if at_end else 0)
     copy = np.frombuffer(room, array.dtype, array.size, start).reshape(array.shape)
@@ -999,7 +1002,6 @@ QUESTIONS: dict[str, Callable[[LanguageModel, Sound], object]] = {
 }
 #: What takes longer; only every fourth file is asked this, too.
 LONG_QUESTIONS: dict[str, Callable[[LanguageModel, Sound], object]] = {
-    "save": lambda m, s: m.save(Path(m.path or "").with_name("saved.plre")),
     "mix": lambda m, s: plre.mix([m, m], weights=[0.5, 0.5]).distribution(s.words[:2]),
     "prune": lambda m, s: plre.prune(m, threshold=1e-4, threads=1).score(s.lines[0]),
 }
@@ -1121,71 +1123,77 @@ REHEARSALS: dict[int, tuple[str, Callable[[], object]]] = {
 
 
 def worker(folder: Path, seeds: Sequence[int], limit: float) -> None:
-    """Examine files with these numbers, one line of JSON each; a child process does it, and another one if that dies."""
+    """Examine files with these numbers, a line of JSON each; a child process does it, and another one if that dies."""
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     sounds = [Sound.read(path) for path in sorted(folder.glob("*.plre"))]
     for sound in sounds:  # so that all kernels are there when children are forked
         model = plre.load(folder / f"{sound.name}.plre")
+        model.verify()
         if wrong := ask_all(model, sound, lambda name: None):
-            raise SystemExit(f"{sound.name}: {wrong}")
-        with contextlib.suppress(plre.PlreError):
-            model.verify()
+            raise SystemExit(f"{sound.name}, which is not damaged: {wrong}")
     asked = mmap.mmap(-1, 64)  # shared with children: what they are doing
     done = 0
-    while done < len(seeds):
-        reader, writer = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(reader)
-            _work(sounds, seeds[done:], limit, asked, writer)
-        os.close(writer)
-        with os.fdopen(reader) as lines:
-            for line in lines:
-                sys.stdout.write(line)
+    with tempfile.TemporaryDirectory() as place:
+        while done < len(seeds):
+            reader, writer = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.close(reader)
+                _work(sounds, seeds[done:], limit, asked, Path(place), writer)
+            os.close(writer)
+            with os.fdopen(reader) as lines:
+                for line in lines:
+                    sys.stdout.write(line)
+                    done += 1
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            if status != 0:
+                print(json.dumps(_blamed(sounds, seeds[done], asked[:].rstrip(b"\0").decode(), status)))
                 done += 1
-        _, status = os.waitpid(child, 0)
-        if status != 0 and done < len(seeds):
-            what = asked[:].split(b"\0")[0].decode()
-            name, sign = os.WTERMSIG(status), os.WIFSIGNALED(status)
-            slow = sign and name in (signal.SIGPROF, signal.SIGALRM)
-            how = "took too long" if slow else f"died ({signal.Signals(name).name if sign else status})"
-            each = damaged(sounds, seeds[done]) if seeds[done] >= 0 else None
-            about = (each.sound.name, each.kind.name) if each else ("", "rehearsal")
-            print(json.dumps([seeds[done], *about, "failed", [f"{what}: {how}"]]))
-            done += 1
-        sys.stdout.flush()
+            sys.stdout.flush()
 
 
-def _work(sounds: list[Sound], seeds: Sequence[int], limit: float, asked: mmap.mmap, writer: int) -> None:
+def _blamed(sounds: list[Sound], seed: int, what: str, status: int) -> list[Any]:
+    """The outcome of a file that ended its process, as JSON has it."""
+    slow = -status in (signal.SIGPROF, signal.SIGALRM)
+    how = "took too long" if slow else f"died ({signal.Signals(-status).name if status < 0 else status})"
+    each = damaged(sounds, seed) if seed >= 0 else None
+    about = (each.sound.name, each.kind.name) if each else ("", "rehearsal")
+    return [seed, *about, "failed", [f"{what}: {how}"]]
+
+
+def _work(sounds: list[Sound], seeds: Sequence[int], limit: float, asked: mmap.mmap, place: Path, writer: int) -> None:
     """What a child process does; it never returns."""
+    import resource  # which only Unix has
+
     numpy = guard_answers()
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * _PAGE + MEMORY, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with tempfile.TemporaryDirectory() as place, os.fdopen(writer, "w") as out:
 
-        def begin(name: str) -> None:
-            asked[:] = name.encode().ljust(64, b"\0")
+    def begin(name: str) -> None:
+        asked[:] = name.encode().ljust(64, b"\0")
 
+    with os.fdopen(writer, "w") as out:
         for seed in seeds:
             signal.setitimer(signal.ITIMER_PROF, limit if seed >= 0 else 0.3)
-            signal.setitimer(signal.ITIMER_REAL, max(LIMIT_IN_ALL, limit))
+            signal.setitimer(signal.ITIMER_REAL, LIMIT_IN_ALL)
             begin("make")
             if seed < 0:
-                try:
-                    REHEARSALS[seed][1]()
-                    outcome = Outcome(seed, "", "rehearsal", "passed")
-                except Exception as error:
-                    outcome = Outcome(seed, "", "rehearsal", "failed", [_described(error)])
+                outcome = _rehearse(seed)
             else:
-                outcome = examine(damaged(sounds, seed), seed, Path(place), numpy, begin)
-            line = json.dumps([outcome.seed, outcome.model, outcome.kind, outcome.result, outcome.wrong])
-            out.write(line + "\n")
+                outcome = examine(damaged(sounds, seed), seed, place, numpy, begin)
+            out.write(json.dumps([outcome.seed, outcome.model, outcome.kind, outcome.result, outcome.wrong]) + "\n")
             out.flush()
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.setitimer(signal.ITIMER_REAL, 0)
     os._exit(0)
+
+
+def _rehearse(seed: int) -> Outcome:
+    try:
+        REHEARSALS[seed][1]()
+    except Exception as error:
+        return Outcome(seed, "", "rehearsal", "failed", [_described(error)])
+    return Outcome(seed, "", "rehearsal", "passed")
 
 
 def examine_all(folder: Path, seeds: Iterable[int], workers: int = 1, limit: float = LIMIT) -> list[Outcome]:
@@ -1204,8 +1212,7 @@ def examine_all(folder: Path, seeds: Iterable[int], workers: int = 1, limit: flo
             assert process.stdout is not None
             process.stdin.write(json.dumps(own))
             process.stdin.close()
-            for line in process.stdout:
-                found.append(Outcome(*json.loads(line)))
+            found.extend(Outcome(*json.loads(line)) for line in process.stdout)
         failed.append(process.returncode)
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(workers)]
@@ -1216,6 +1223,20 @@ def examine_all(folder: Path, seeds: Iterable[int], workers: int = 1, limit: flo
     if any(failed) or len(found) != len(numbers):
         raise RuntimeError(f"workers ended with {failed} after {len(found)} of {len(numbers)} files")
     return found
+
+
+#: What can be wrong, by what an outcome says of it; an exception says something else.
+TROUBLES = ("died", "took too long", "not found by verify")
+OTHER_EXCEPTION = "raised another exception"
+
+
+def troubles(outcomes: Iterable[Outcome]) -> Counter[str]:
+    """How many files died, took too long, raised what is no PlreError, or are wrong but not found to be."""
+    return Counter(
+        trouble
+        for outcome in outcomes
+        for trouble in {next((x for x in TROUBLES if x in text), OTHER_EXCEPTION) for text in outcome.wrong}
+    )
 
 
 def summary(outcomes: Iterable[Outcome]) -> dict[str, Counter[str]]:

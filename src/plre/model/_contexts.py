@@ -81,7 +81,7 @@ def ask_contexts(plan, component, block):
     symbols, table, levels = at(plan, component + SYMBOLS), at(plan, component + MAP), at(plan, component + LEVELS)
     keys = spare_row(space, at(plan, component + TABLE_COUNT), 0)
     chain, words = at(plan, component + CHAIN), at(plan, WORDS)
-    start = first - at(plan, REACH)
+    start = first - at(plan, REACH) + 1
     for i in range(start, first):
         if peek32(ids + 4 * i) in (BOS, words):
             start = i

@@ -253,7 +253,7 @@ def score_orders(plan, ids, work, rows, orders):
 
 @direct(types.int64, typeof(b""), types.boolean, types.boolean)
 def score_line(plan, data, bos, eos):
-    """log10 probability of one line without its newline; NaN if it holds ``<s>`` or ``</s>``."""
+    """log10 probability of one line without its newline; infinite if it holds ``<s>`` or ``</s>``."""
     block = at(plan, WORK)
     reach = at(plan, REACH)
     begin_block(plan, block, window_of(plan, block))
@@ -279,7 +279,7 @@ def score_line(plan, data, bos, eos):
         words, place = split_words(data, place, BATCH, begins, ends, hashes)
         last, bad = look_up(slots, starts, letters, data, begins, ends, hashes, words, NOTHING, False, ids, reach)
         if bad >= 0:
-            return np.nan
+            return np.inf
         done = place == len(data)
         if done and eos:
             ids[last] = EOS

@@ -18,14 +18,17 @@ from plre.model.contexts import Contexts
 from plre.model.file import Tensors
 from plre.model.ngrams import Ngrams
 from plre.scratch import Scratch
+from plre.text.vocabulary import SPECIAL
 
 if TYPE_CHECKING:
     from plre.model.lm import LanguageModel
 
 #: Contexts, taken evenly from the vocabulary, after which all probabilities are added up; and how far from one the sum
 #: may be: a model of 8 bits a number is off by some percent.
-_SAMPLE = 8
+_SAMPLE = 16
 _TOLERANCE = 0.1
+#: No backoff weight is larger: those of the back-off forms are where hardly any word was left unseen.
+_LARGEST_WEIGHT = 1e6
 
 
 def verify(lm: LanguageModel) -> None:
@@ -36,7 +39,8 @@ def verify(lm: LanguageModel) -> None:
         _check_words(lm)
         for component in lm.components:
             _check_component(component, len(lm.vocab))
-        contexts = [(), *([int(w)] for w in np.linspace(0, len(lm.vocab) - 1, _SAMPLE))]
+        some = np.linspace(0, len(lm.vocab) - 1, _SAMPLE).astype(int).tolist()
+        contexts = [(), *([w] for w in some), *([v, w] for v in some[:4] for w in some[:4])]
         sums = lm.distributions(contexts).sum(axis=1)
         _expect(np.all(np.abs(sums - 1) < _TOLERANCE), "its probabilities do not sum to one")
     except _WrongError as error:
@@ -56,6 +60,7 @@ def _check_words(lm: LanguageModel) -> None:
     starts, slots = lm.vocab.starts, lm.vocab.slots[1::2]
     _expect(np.all(np.diff(starts) >= 0), "its words overlap")
     _expect(np.array_equal(np.sort(slots[slots >= 0]), np.arange(len(lm.vocab))), "its words are not all to be found")
+    _expect(tuple(map(lm.vocab.word, range(len(SPECIAL)))) == SPECIAL, "its special words are others")
     for w in range(0, len(lm.vocab), max(1, len(lm.vocab) // 1000)):
         try:
             _expect(lm.vocab[lm.vocab.word(w)] == w, "its words are not all to be found")
@@ -88,7 +93,8 @@ def _numbers(values: NDArray[np.float32], most: float = np.inf) -> None:
 
 def _check_ngrams(body: Ngrams) -> None:
     weights = body.tensors["weights"]
-    _numbers(weights)
+    _numbers(weights[::2], _LARGEST_WEIGHT)
+    _numbers(weights[1::2], 1.0)
     _expect(weights[-2] == 1 and weights[-1] == 0, "what is not known has a weight")
     keys: NDArray[np.uint64] = np.arange(body.symbols, dtype=np.uint64)
     slots = None
@@ -96,8 +102,8 @@ def _check_ngrams(body: Ngrams) -> None:
         shape_of = partial(body.shape, n)
         keys, slots, values = _check_table(body.tensors, f"order{n}", body.symbols, keys, slots, shape_of)
         _numbers(values[0], 1.0)
-        for number in values[1:]:
-            _numbers(number)
+        for number, most in zip(values[1:], (_LARGEST_WEIGHT, 1.0), strict=False):
+            _numbers(number, most)
         if f"order{n}.factors" in body.tensors:
             _numbers(body.tensors[f"order{n}.factors"])
     if body.order > 2:
@@ -161,6 +167,7 @@ def _check_table(
     _expect(np.all(listed < symbols), "a listed symbol is not there")
     used = starts[starts < len(listed)]
     ends = np.unpackbits(tensors[f"{name}.ends"].view(np.uint8), bitorder="little")[: len(listed)]
+    _expect(len(listed) == 0 or ends[-1] == 1, "the last run of a list does not end")
     after_end = np.concatenate([[0], np.flatnonzero(ends) + 1])[: int(ends.sum())]
     _expect(np.array_equal(used, after_end), "runs of a list do not fit together")
     children = np.append(np.where(starts < len(listed), starts, len(listed)), len(listed))

@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plre.errors import ModelFileError
 from plre.lowrank.blocks import Factors
 from plre.model import _lowrank
 from plre.model import tables as t
 from plre.model.codes import Code, backoff_code
 from plre.model.file import Tensors
-from plre.model.ngrams import Columns, Ngrams, Order, check_names, unigram_tensors
+from plre.model.ngrams import Columns, Ngrams, Order, check_factors, check_names, check_order, unigram_tensors
 
 #: Factors smaller than the largest by this much count as nothing.
 _FACTOR_RANGE = 2.0**-32
@@ -119,6 +120,7 @@ class CompactNgrams:
         for n in range(2, min(self.order, highest or self.order) + 1):
             children = self._children(n, sizes)
             words = self._field(n, sizes, 0, t.width_of(self.symbols - 1)).astype(np.int32)
+            check_order(n, words, children, self.symbols)
             found, *own_weights = self._numbers(n, sizes)
             backoff, missing = (*own_weights, None, None)[:2]
             columns.orders.append(Order(words, children, found, backoff, missing))
@@ -153,12 +155,17 @@ class CompactNgrams:
         right_values, left_values = right_code.decode(coded), left_code.decode(coded)
         if n == 2:
             highest = int(ranks[0])
+            if len(coded) != 2 * self.symbols * highest:
+                raise ModelFileError(
+                    "the low rank layers of order 2 do not fit together; check the model with plre verify"
+                )
             right = right_values.reshape(self.symbols, 2, highest)[:, 0].reshape(-1)
             left = left_values.reshape(self.symbols, 2, highest)[:, 1].reshape(-1)
             starts = highest * np.arange(self.symbols + 1, dtype=np.int64)
             return Factors(np.array([highest], np.int32), left, starts[[0, -1]], right, starts)
         row_start = columns.orders[n - 3].children
         suffixes, rank = columns.suffixes(n - 1), np.asarray(ranks)
+        check_factors(n, (row_start, rank, suffixes, self.tensors[f"order{n}.pointers"]), len(coded))
         left_start = np.concatenate([[0], np.cumsum(np.diff(row_start) * rank.astype(np.int64))])
         right_start = np.concatenate([[0], np.cumsum(rank[suffixes], dtype=np.int64)])
         left, right = np.empty(left_start[-1], np.float32), np.empty(right_start[-1], np.float32)

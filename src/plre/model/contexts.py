@@ -52,6 +52,9 @@ class Contexts:
     shard_bits: tuple[tuple[int, int], ...]
     tensors: Tensors
 
+    #: Contexts do not say what their probabilities lack.
+    missing = False
+
     @property
     def reach(self) -> int:
         """One more than the farthest word that the chain looks at."""
@@ -80,7 +83,12 @@ class Contexts:
         symbols, counts = described["symbols"], described["counts"]
         chain = tuple(Slot(*slot) for slot in described["chain"])
         numbers = [symbols, *counts, *(number for slot in chain for number in slot)]
-        if any(type(number) is not int for number in numbers) or not chain or symbols < 1 or min(counts, default=1) < 1:
+        if (
+            any(type(number) is not int for number in numbers)
+            or not 1 <= len(chain) <= FARTHEST
+            or symbols < 1
+            or min(counts, default=1) < 1
+        ):
             raise ValueError("a component of contexts makes no sense")
         if any(not WORDS <= slot.map < len(counts) or not 1 <= slot.distance <= FARTHEST for slot in chain):
             raise ValueError("a chain of contexts makes no sense")

@@ -65,7 +65,7 @@ def header(metadata: dict[str, str], shapes: Shapes) -> bytes:
         size = dtype.itemsize * count
         entries[name] = {"dtype": _NAMES[dtype], "shape": [count], "data_offsets": [at, at + size]}
         at += size
-    text = json.dumps(entries, separators=(",", ":"), ensure_ascii=False).encode()
+    text = json.dumps(entries, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
     text += b" " * (-(8 + len(text)) % _ALIGN)
     return len(text).to_bytes(8, "little") + text
 
@@ -182,7 +182,7 @@ def read(path: str) -> tuple[dict[str, str], Tensors]:
             if start < 0 or start % dtype.itemsize or stop - start != dtype.itemsize * int(np.prod(entry["shape"])):
                 raise ValueError(f"tensor {name} has impossible offsets")
             tensors[name] = data[start:stop].view(dtype).reshape(entry["shape"])
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ModelFileError(f"{path}: its header is damaged ({error}); copy or train the model again") from None
     if "plre" not in metadata:
         raise ModelFileError(f"{path}: is a safetensors file, but not a plre model")

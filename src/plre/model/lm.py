@@ -151,7 +151,7 @@ class LanguageModel:
         except AttributeError:
             raise _not_a_sentence(sentence) from None
         score = self._score_line(self._address, data, bos and self.markers, eos and self.markers)
-        if score != score:
+        if score == math.inf:
             raise TextError(_MARKER)
         return score
 

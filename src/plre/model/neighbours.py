@@ -82,7 +82,11 @@ def beside(component: Component, groups: NDArray[np.int32], candidates: NDArray[
 
 def _groups(lm: LanguageModel) -> NDArray[np.int32]:
     """The group of each word: its class in the finest clustering of no more than some hundred classes, or itself."""
-    maps = [each.symbols[:-1] for each in lm.components if each.symbols is not None and each.shares is not None]
+    maps = [
+        np.clip(each.symbols[:-1], 0, each.body.symbols)
+        for each in lm.components
+        if each.symbols is not None and each.shares is not None
+    ]
     maps = [table for table in maps if len(SPECIAL) + 1 < table.max() < _FREQUENT]
     if maps:
         return max(maps, key=lambda table: int(table.max()))

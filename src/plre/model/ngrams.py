@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plre.errors import ModelFileError
 from plre.lowrank.blocks import Factors
 from plre.model import _lowrank
 from plre.model import tables as t
@@ -55,6 +56,27 @@ def check_names(tensors: Tensors, names: set[str]) -> None:
         raise ValueError(f"the tensor {min(missing)} is missing")
     if unknown := set(tensors) - names:
         raise ValueError(f"it has a tensor {min(unknown)} that such a model does not have")
+
+
+def check_order(n: int, words: NDArray[np.int32], children: NDArray[np.int32], symbols: int) -> None:
+    """Refuse an order whose symbols are not there, or whose runs do not cover its list one after the other."""
+    fits = len(children) and children[0] == 0 and children[-1] == len(words) and np.all(np.diff(children) >= 0)
+    if not fits or np.any((words < 0) | (words >= symbols)):
+        raise ModelFileError(f"the n-grams of order {n} do not fit together; check the model with plre verify")
+
+
+def check_factors(n: int, f: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]], count: int) -> None:
+    """Refuse low rank layers of order n that lead out of ``count`` factors, or have more of them than there are.
+
+    Given are where the rows of each slice start, its rank, the slice of which each row is a column, and its pointer.
+    """
+    row_start, rank, slices, pointers = f
+    if not np.any((rank < 0) | (rank > count)) and not np.any((slices < 0) | (slices >= len(rank))):
+        left, right = np.repeat(rank, np.diff(row_start)).astype(np.int64), rank[slices].astype(np.int64)
+        at = pointers.astype(np.int64)
+        if np.all((at >= right) & (at + left <= count)) and int(left.sum() + right.sum()) <= count:
+            return
+    raise ModelFileError(f"the low rank layers of order {n} do not fit together; check the model with plre verify")
 
 
 @dataclass(frozen=True)
@@ -309,6 +331,7 @@ class _Reader:
         children = np.append(np.where(starts < len(words), starts, len(words)), len(words))
         children = np.minimum.accumulate(children[::-1])[::-1].astype(np.int32)
         children[0] = 0
+        check_order(n, words, children, body.symbols)
         keys = np.asarray(t.child_keys(children, self._keys[-1], words, Scratch()))
         shape = body.shape(n, len(words))
         slots, values = t.read_slots(keys, tensors[f"order{n}.lines"], tensors[f"order{n}.seeds"], shape)
@@ -336,6 +359,7 @@ class _Reader:
         rank = (ranks[:count] if slices is None else ranks[slices]).astype(np.int32)
         row_start = self.orders[n - 3].children
         suffixes = self.columns.suffixes(n - 1)
+        check_factors(n, (row_start, rank, suffixes, pointers[grams]), len(both))
         left_start = np.concatenate([[0], np.cumsum(np.diff(row_start) * rank.astype(np.int64))])
         right_start = np.concatenate([[0], np.cumsum(rank[suffixes], dtype=np.int64)])
         left, right = np.empty(left_start[-1], np.float32), np.empty(right_start[-1], np.float32)

@@ -104,6 +104,13 @@ class Plan:
             own[p.ROOT] = int(np.float64(component.gates.root).view(np.int64))
         return own
 
+    @staticmethod
+    def _counts(counts: tuple[int, ...]) -> tuple[int, ...]:
+        """How many records there are, none of which may be less than none: then a tensor is too short."""
+        if min(counts) < 0:
+            raise ValueError("a list of records is too short")
+        return counts
+
     def _checked(self, array: NDArray[Any], dtype: Any, size: int | None) -> int:
         """The address of an array that must have this type and size."""
         if array.dtype != dtype or not array.flags.c_contiguous or (size is not None and array.size != size):
@@ -111,7 +118,7 @@ class Plan:
         return self._address(array)
 
     def _describe_ngrams(self, body: Ngrams) -> dict[int, int]:
-        sizes = body.sizes
+        sizes = self._counts(body.sizes)
         first = len(self._fields)
         owners = body.symbols + 1
         shapes = [body.shape(n, size) for n, size in enumerate(sizes[1:], 2)]
@@ -141,7 +148,7 @@ class Plan:
         }
 
     def _describe_compact(self, body: CompactNgrams) -> dict[int, int]:
-        first, sizes, tensors = len(self._fields), body.sizes, body.tensors
+        first, sizes, tensors = len(self._fields), self._counts(body.sizes), body.tensors
         weights = backoff_code(body.size)
         for n, records in enumerate(sizes[1:], 2):
             start = body.start_bytes(n)
@@ -172,7 +179,9 @@ class Plan:
             if n in body.low_rank:
                 factors = tensors[f"order{n}.factors"]
                 own[p.FACTORS] = self._checked(factors, np.uint8, None)
-                own[p.FACTOR_COUNT] = (len(factors) - t.PADDING) // body.size
+                own[p.FACTOR_COUNT], left_over = divmod(len(factors) - t.PADDING, body.size)
+                if own[p.FACTOR_COUNT] < 0 or left_over:
+                    raise ValueError("the factors have the wrong size")
                 own[p.RANKS] = self._checked(tensors[f"order{n}.ranks"], np.int32, 1 if n == 2 else sizes[n - 3])
                 if n > 2:
                     own[p.POINTERS] = self._checked(tensors[f"order{n}.pointers"], np.uint32, sizes[n - 2])
@@ -196,7 +205,7 @@ class Plan:
             self._fields += [own.get(name, 0) for name in range(p.CHAIN_WIDTH)]
         first = len(self._fields)
         owners = 1
-        for level, (contexts, events) in enumerate(body.sizes, 1):
+        for level, (contexts, events) in enumerate(map(self._counts, body.sizes), 1):
             for kind, size, symbols in (
                 ("contexts", contexts, body.slot_symbols(level - 1)),
                 ("events", events, body.symbols),

@@ -143,14 +143,14 @@ def load(path: str) -> StoredModel:
             raise ValueError("it has no components")
         names = ("vocab.bytes", "vocab.starts", "vocab.slots")
         vocab = _vocabulary(*(tensors[name] for name in names))
-        used = set(names)
-        components = []
-        for k, about in enumerate(described, 1):
-            own = {name.partition(".")[2]: name for name in tensors if name.startswith(f"{k}.")}
-            components.append(_component(about, {name: tensors[full] for name, full in own.items()}))
-            used |= set(own.values())
-        if unknown := set(tensors) - used:
-            raise ValueError(f"it has a tensor {min(unknown)} that such a model does not have")
+        by_number: dict[str, Tensors] = {str(k): {} for k in range(1, len(described) + 1)}
+        for name, tensor in tensors.items():
+            number, _, rest = name.partition(".")
+            if number in by_number:
+                by_number[number][rest] = tensor
+            elif name not in names:
+                raise ValueError(f"it has a tensor {name} that such a model does not have")
+        components = [_component(*each) for each in zip(described, by_number.values(), strict=True)]
         if list(tensors) != list(file.in_order(tensors)):
             raise ValueError("its tensors are in the wrong order")
         _check_leaders(components, metadata["order"])
@@ -207,7 +207,9 @@ def unled(components: list[Component] | tuple[Component, ...]) -> list[int]:
     while k < len(components):
         found.append(k)
         led = components[k].members
-        if k + led >= len(components) or any(each.gates for each in components[k + 1 : k + 1 + led]):
+        if k + led >= len(components) or any(
+            each.gates or each.body.missing for each in components[k + 1 : k + 1 + led]
+        ):
             raise ValueError("a component leads others that are not there")
         k += 1 + led
     return found

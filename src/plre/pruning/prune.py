@@ -55,6 +55,7 @@ def prune(
         check_threshold(threshold)
     limit = None if size is None else parse_size(str(size))
     lm = model if isinstance(model, LanguageModel) else LanguageModel.load(model)
+    lm.verify()  # pruning goes through all n-grams without looking whether they fit together
     work = _Work(lm, threads, progress)
     if limit is not None:
         found = _fitting(work, limit, progress)
