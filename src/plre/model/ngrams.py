@@ -71,7 +71,7 @@ def check_factors(n: int, f: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDA
     Given are where the rows of each slice start, its rank, the slice of which each row is a column, and its pointer.
     """
     row_start, rank, slices, pointers = f
-    if not np.any((rank < 0) | (rank > count)) and not np.any((slices < 0) | (slices >= len(rank))):
+    if not np.any(rank < 0) and not np.any((slices < 0) | (slices >= len(rank))):
         left, right = np.repeat(rank, np.diff(row_start)).astype(np.int64), rank[slices].astype(np.int64)
         at = pointers.astype(np.int64)
         if np.all((at >= right) & (at + left <= count)) and int(left.sum() + right.sum()) <= count:
