@@ -31,6 +31,7 @@ from plre._memory import (
     peek64,
     peek_double,
     peek_float,
+    plain_bytes,
     poke32,
     poke64,
     poke_double,
@@ -335,15 +336,15 @@ def step_window(plan, block, word):
     return peek_double(at(block, TOTAL) + 16) if word != BOS else 0.0, kept
 
 
-@direct(types.int64, typeof(b""), types.int64)
+@direct(types.int64, plain_bytes, types.int64)
 def step(plan, state, word):
     """log10 P(word | state) and the state after the word. What is no state, or no word, is a ValueError."""
     block = at(plan, WORK)
     begin_block(plan, block, window_of(plan, block))
     window = at(block, IDS)
-    if len(state) & 3 or word < 0 or word >= at(plan, WORDS):
+    if state.size & 3 or word < 0 or word >= at(plan, WORDS):
         raise ValueError
-    if not take_context(plan, window, address_of(state), len(state) >> 2):
+    if not take_context(plan, window, state.data, state.size >> 2):
         raise ValueError
     p, kept = step_window(plan, block, word)
     return math.log10(p) if p > 0 else -np.inf, bytes_from(window + 4 * (at(plan, REACH) + 1 - kept), 4 * kept)
