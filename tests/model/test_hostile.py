@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import itertools
 import json
 import mmap
@@ -1170,6 +1171,8 @@ def _work(sounds: list[Sound], seeds: Sequence[int], limit: float, asked: mmap.m
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * _PAGE + MEMORY, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    gc.collect()
+    gc.freeze()  # so that collecting again, for the models of files, takes no time
 
     def begin(name: str) -> None:
         asked[:] = name.encode().ljust(64, b"\0")
@@ -1179,6 +1182,7 @@ def _work(sounds: list[Sound], seeds: Sequence[int], limit: float, asked: mmap.m
             signal.setitimer(signal.ITIMER_PROF, limit if seed >= 0 else 0.3)
             signal.setitimer(signal.ITIMER_REAL, LIMIT_IN_ALL)
             begin("make")
+            gc.collect()
             if seed < 0:
                 outcome = _rehearse(seed)
             else:

@@ -51,7 +51,7 @@ from plre.model._plan import (
     spare_row,
     symbol_of,
 )
-from plre.model._tables import ask_seeds, find_records, first_from, found_in, key_of, run_of, slot_number
+from plre.model._tables import ask_seeds, find_records, first_from, found_in, key_of, run_of, scaled, slot_number
 from plre.text._kernels import BOS
 
 #: Where the number of a slot stands: a context's backoff, an event's probability.
@@ -152,9 +152,7 @@ def spread_contexts(plan, component, block):
     scale = 1.0
     for j in range(levels):
         scale *= np.float64(peek_float(peek64(places_of(space, 2 * j) + 8 * last) + NUMBER))
-    unigrams = at(plan, component + UNIGRAMS)
-    for s in range(low, high):
-        poke_double(out + 8 * s, np.float64(peek_float(unigrams + 4 * s)) * scale)
+    scaled(at(plan, component + UNIGRAMS), scale, low, high, out)
     for j in range(levels):
         context = peek64(places_of(space, 2 * j) + 8 * last)
         if context == nowhere:

@@ -117,6 +117,22 @@ def add_low_rank(plan, component, table, n, columns, space, probs):
         poke_double(probs + 8 * k, p + product(plan, table, rank, peek64(rights + 8 * j), peek64(lefts + 8 * j)))
 
 
+@kernel
+def ask_rows(plan, component, table, n, rank, grams, pointers, count):
+    """Find the pointers of so many records of order n - 1, and ask for their left rows; NOWHERE has some pointer."""
+    nowhere = plan + 8 * NOWHERE
+    for j in range(count):
+        if peek64(grams + 8 * j) != nowhere:
+            prefetch_at(pointer_place(plan, component, table, n, peek64(grams + 8 * j)))
+    factors = at(plan, table + FACTORS)
+    for j in range(count):
+        gram = peek64(grams + 8 * j)
+        pointer = pointer_of(plan, component, table, n, gram) if gram != nowhere else np.int64(0)
+        poke64(pointers + 8 * j, pointer)
+        for byte in range(0, 4 * min(rank, 256), 64):
+            prefetch_at(factors + 4 * pointer + byte)
+
+
 # --- between rows and columns by themselves, and side by side --------------------------------------------------------
 
 

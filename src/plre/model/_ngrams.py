@@ -16,7 +16,7 @@ import numpy as np
 from plre._jit import c_kernel, kernel
 from plre._memory import peek32, peek64, peek_double, peek_float, poke64, poke_double
 from plre.model._gates import gate_bucket
-from plre.model._lowrank import add_low_rank, number_of, pointer_of, product, rank_of
+from plre.model._lowrank import add_low_rank, ask_rows, number_of, pointer_of, product, rank_of
 from plre.model._plan import (
     BLOCK,
     FACTORS,
@@ -56,7 +56,7 @@ from plre.model._plan import (
     spare_row,
     symbol_of,
 )
-from plre.model._tables import ask_seeds, find_records, first_from, found_in, key_of, run_of
+from plre.model._tables import ask_seeds, find_records, first_from, found_in, key_of, run_of, scaled
 from plre.text._kernels import BOS
 
 #: Where the numbers of a slot stand.
@@ -216,9 +216,7 @@ def spread_orders(plan, component, block, low_rank):
     while top < order - 1 and peek64(places_of(space, top - 1) + 8 * last) != nowhere:
         top += 1
         scale *= np.float64(peek_float(peek64(places_of(space, top - 2) + 8 * last) + BACKOFF))
-    unigrams = at(plan, component + UNIGRAMS)
-    for s in range(low, high):
-        poke_double(out + 8 * s, np.float64(peek_float(unigrams + 4 * s)) * scale)
+    scaled(at(plan, component + UNIGRAMS), scale, low, high, out)
     keys = spare_row(space, order - 1, 0)
     keys_before(plan, component, block, keys)
     move_keys(plan, component, block, at(block, FIRST), keys)
@@ -279,13 +277,15 @@ def spread_seen(plan, component, n, top, space, last, low, high, out, low_rank):
         find_records(
             plan, table, np.uint64(peek64(keys + 8 * n)), first, first + count, nowhere, symbols, hashes, places
         )
+        if layers:
+            ask_rows(plan, component, above, n + 2, rank, places, hashes, count)
         for j in range(count):
             s, place = peek64(symbols + 8 * j), peek64(places + 8 * j)
             if s < low or s >= high or place == nowhere:
                 continue
             p = scale * np.float64(peek_float(place + PROBABILITY))
             if layers:
-                p += above_scale * product(plan, above, rank, right, pointer_of(plan, component, above, n + 2, place))
+                p += above_scale * product(plan, above, rank, right, peek64(hashes + 8 * j))
             poke_double(out + 8 * s, p)
         first += count
 

@@ -24,6 +24,8 @@ from plre._memory import (
     bytes_at,
     bytes_from,
     call_address,
+    doubles_at,
+    floats_at,
     hashes_at,
     ints_at,
     longs_at,
@@ -382,17 +384,24 @@ def know_context(plan, block):
 @kernel
 def add_over_words(own, shares, weight, low, high, out):
     """Add a distribution over words, of which each has its share (if there are any)."""
-    for w in range(low, high):
-        share = np.float64(peek_float(shares + 4 * w)) if shares != 0 else 1.0
-        out[w] += weight * share * peek_double(own + 8 * w)
+    probs, made = doubles_at(own + 8 * low, high - low), out[low:high]
+    if shares == 0:
+        for i in range(high - low):
+            made[i] += weight * probs[i]
+    else:
+        share = floats_at(shares + 4 * low, high - low)
+        for i in range(high - low):
+            made[i] += weight * probs[i] * np.float64(share[i])
 
 
 @kernel
 def add_over_symbols(own, table, symbols, shares, weight, low, high, out):
     """Add a distribution over symbols, of which each word has its share; a symbol that there is not has none."""
-    for w in range(low, high):
-        p = peek_double(own + 8 * min(peek32(table + 4 * w), symbols))
-        out[w] += weight * p * np.float64(peek_float(shares + 4 * w))
+    size = high - low
+    probs, made = doubles_at(own, symbols + 1), out[low:high]
+    symbol, share = ints_at(table + 4 * low, size), floats_at(shares + 4 * low, size)
+    for i in range(size):
+        made[i] += weight * probs[min(np.uint32(symbol[i]), np.uint32(symbols))] * np.float64(share[i])
 
 
 @kernel

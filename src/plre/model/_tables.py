@@ -17,7 +17,17 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import kernel
-from plre._memory import high_product, match_line, peek8, peek64, poke64, prefetch_at, trailing_zeros
+from plre._memory import (
+    doubles_at,
+    floats_at,
+    high_product,
+    match_line,
+    peek8,
+    peek64,
+    poke64,
+    prefetch_at,
+    trailing_zeros,
+)
 from plre.model._plan import (
     BUCKETS,
     ENDS,
@@ -173,6 +183,14 @@ def find_records(plan, table, owner, first, last, nowhere, symbols, hashes, plac
     lanes = at(plan, table + LANES)
     for j in range(count):
         poke64(places + 8 * j, found_in(places, hashes, j, lanes, nowhere))
+
+
+@kernel
+def scaled(values, scale, low, high, out):
+    """Write the single precision numbers ``low`` to ``high`` at one address, times ``scale``, to another in double."""
+    given, made = floats_at(values + 4 * low, high - low), doubles_at(out + 8 * low, high - low)
+    for i in range(high - low):
+        made[i] = np.float64(given[i]) * scale
 
 
 # --- building --------------------------------------------------------------------------------------------------------
