@@ -28,6 +28,16 @@ def paper(place: Path) -> Path:
     return ours(place, "paper", "--preset", "paper")
 
 
+def fast(place: Path) -> Path:
+    """Our preset fast."""
+    return ours(place, "fast", "--preset", "fast", "--dev", plain(CORPUS, "valid"))
+
+
+def best(place: Path) -> Path:
+    """Our default."""
+    return ours(place, "best", "--preset", "best", "--dev", plain(CORPUS, "valid"))
+
+
 def kenlm(place: Path, *kind: object) -> Path:
     """KenLM's modified Kneser-Ney as a binary of that kind."""
     model = place / f"kenlm.{'-'.join(str(word).strip('-') for word in kind) or 'probing'}"

@@ -24,7 +24,9 @@ WORDS = 500_000 if QUICK else 50_000_000
 KENLM = "KenLM query"
 #: Run, model, options, and how many times KenLM's rate it should have.
 CASES = [
-    ("`eval` of mkn, all cores", models.mkn, (), 2.5),
+    ("`eval` of best, all cores", models.best, (), 0.8),
+    ("`eval` of fast, all cores", models.fast, (), 1.5),
+    ("`eval` of mkn, all cores", models.mkn, (), 3.0),
     ("`eval` of mkn, `--threads 1`", models.mkn, ("--threads", 1), 1.5),
     ("`eval` of paper, all cores", models.paper, (), 1.5),
     ("`eval` of paper, `--threads 1`", models.paper, ("--threads", 1), None),
