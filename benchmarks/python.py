@@ -100,8 +100,8 @@ def run() -> str:
     return paragraphs(
         f"{len(sentences):,} sentences, {words:,} words. {agreement or peers.note('kenlm')}",
         figures(rows),
-        "The whole vocabulary (no such question in KenLM): wikitext2, order 3, 33 k words, `best`; contexts are four words "
-        "of its test text.",
+        "The whole vocabulary (no such question in KenLM): wikitext2, order 3, 33 k words, `best`; contexts are four "
+        "words of its test text.",
         figures(vocabulary()),
     )
 
