@@ -117,7 +117,7 @@ def vocabulary() -> list[Figure]:
         lm = plre.load(model)
         sampled = sum(len(lm.sample(seed=seed).split()) + 1 for seed in range(SAMPLES))
         runs: dict[str, Run] = {
-            "distribution": lambda: [lm.distribution(context) for context in contexts],
+            "distribution": lambda: [lm.distribution(context)[0] for context in contexts],
             "next_words": lambda: [lm.next_words(context, k=5) for context in contexts],
             "sample": lambda: [lm.sample(seed=seed) for seed in range(SAMPLES)],
         }

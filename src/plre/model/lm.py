@@ -365,11 +365,9 @@ class LanguageModel:
             raise UsageError("distributions takes a list of contexts; for one use distribution")
         table, sizes = self._contexts(contexts)
         probs = np.empty((len(table), len(self.vocab)))
-        questions.spread_many(self.plan.spreading(), self.plan.work_space(), self._buffer(), table, sizes, probs)
+        with self.plan.room() as room:
+            questions.spread_many(self.plan.spreading(), room.work, room.buffer, table, sizes, probs)
         return probs
-
-    def _buffer(self) -> NDArray[np.float64]:
-        return np.empty(self.plan.buffer)
 
     def _allowed(self, unknown: bool) -> NDArray[np.bool_]:
         """Which of ``<unk>``, ``<s>`` and ``</s>`` may come next."""
@@ -377,10 +375,13 @@ class LanguageModel:
 
     def next_words(self, context: Context = (), k: int = 10, *, special: bool = False) -> list[tuple[str, float]]:
         """The ``k`` most probable next words with their probabilities; ``special`` lets ``<unk>`` in."""
-        probs = self.distribution(context)
-        best = np.empty(min(max(k, 0), len(probs)), np.int64)
-        count = questions.top_words(probs, self._allowed(special), best) if len(best) else 0
-        return [(self.vocab.word(int(w)), float(probs[w])) for w in best[:count]]
+        table, sizes = self._contexts([context])
+        best = np.empty(min(max(k, 0), len(self.vocab)), np.int64)
+        with self.plan.room() as room:
+            probs = room.probs
+            questions.spread_many(self.plan.spreading(), room.work, room.buffer, table, sizes, probs[None])
+            count = questions.top_words(probs, self._allowed(special), best) if len(best) else 0
+            return [(self.vocab.word(int(w)), float(probs[w])) for w in best[:count]]
 
     def sample(
         self,
@@ -420,10 +421,12 @@ class LanguageModel:
 
         def run(number: int) -> str:
             found = np.empty(max(max_words, 0), np.int32)
-            n = questions.sample(
-                plan, self.plan.work_space(), self._buffer(), ids, self._allowed(False), float(temperature),
-                np.uint64((seed + number * _APART) % 2**64), np.empty(len(self.vocab)), found,
-            )  # fmt: skip
+            own_seed = np.uint64((seed + number * _APART) % 2**64)
+            with self.plan.room() as room:
+                n = questions.sample(
+                    plan, room.work, room.buffer, ids, self._allowed(False), float(temperature), own_seed, room.probs,
+                    found,
+                )  # fmt: skip
             return " ".join([*given, *(self.vocab.word(int(w)) for w in found[:n])])
 
         return parallel(run, range(max(count, 0)), threads or cpu_count())

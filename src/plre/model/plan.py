@@ -5,7 +5,9 @@ Sizes of arrays are checked here against each other, so that whatever kernels co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,16 @@ from plre.text.vocabulary import Vocabulary
 _NOTHING = np.array([0, 0, 1, 0], np.float32).view(np.int64)  # of a record that was not found: backoff 1
 
 
+@dataclass(frozen=True)
+class Room:
+    """Memory for questions about the whole vocabulary, one at a time."""
+
+    work: NDArray[np.int64]
+    #: What each component says of all its symbols.
+    buffer: NDArray[np.float64]
+    probs: NDArray[np.float64]
+
+
 class Plan:
     """The plan of a model, and the memory that its questions need."""
 
@@ -33,6 +45,7 @@ class Plan:
         self._fields: list[int] = [0] * (p.MODEL_WIDTH + len(components) * p.COMPONENT_WIDTH)
         self._components = components
         self._kept: list[Any] = [vocab]
+        self._rooms: list[Room] = []
         self.words = len(vocab)
         self.reach = max(component.body.reach for component in components)
         offset = 0
@@ -69,6 +82,18 @@ class Plan:
                 function = _ngrams.spread_low_rank if body.low_rank else _ngrams.spread_ngrams
             self.array[p.MODEL_WIDTH + number * p.COMPONENT_WIDTH + p.SPREAD] = function.address
         return self.address
+
+    @contextmanager
+    def room(self) -> Iterator[Room]:
+        """Lend memory for a question, which is kept for the next one: new memory is slow when it is first used."""
+        try:
+            room = self._rooms.pop()
+        except IndexError:
+            room = Room(self.work_space(), np.empty(self.buffer), np.empty(self.words))
+        try:
+            yield room
+        finally:
+            self._rooms.append(room)
 
     def work_space(self) -> NDArray[np.int64]:
         """Memory for one question at a time."""
