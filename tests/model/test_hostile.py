@@ -26,7 +26,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -876,14 +876,18 @@ def damaged(sounds: Sequence[Sound], seed: int) -> Damaged:
 _PAGE = mmap.PAGESIZE
 
 
+@cache
+def _libc() -> Any:
+    return ctypes.CDLL(None, use_errno=True)
+
+
 def guarded(array: NDArray[Any], at_end: bool) -> NDArray[Any]:
     """A copy of an array that begins right after, or ends right before, a page that can be neither read nor written."""
     pages = max(1, -(-array.nbytes // _PAGE))
     room = mmap.mmap(-1, (pages + 2) * _PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     address = np.frombuffer(room, np.uint8).ctypes.data
-    protect = ctypes.CDLL(None, use_errno=True).mprotect
     for page in (0, pages + 1):
-        if protect(ctypes.c_void_p(address + page * _PAGE), ctypes.c_size_t(_PAGE), 0) != 0:
+        if _libc().mprotect(ctypes.c_void_p(address + page * _PAGE), ctypes.c_size_t(_PAGE), 0) != 0:
             raise OSError(ctypes.get_errno(), "mprotect")
     start = _PAGE + (pages * _PAGE - array.nbytes if at_end else 0)
     copy = np.frombuffer(room, array.dtype, array.size, start).reshape(array.shape)
@@ -982,17 +986,17 @@ QUESTIONS: dict[str, Callable[[LanguageModel, Sound], object]] = {
     "info": lambda m, s: (m.info(), m.nbytes, repr(m)),
     "words": lambda m, s: (list(m.vocab), [word in m for word in [*s.words, "zzz", ""]]),
     "score": lambda m, s: [m.score(line) for line in s.lines],
-    "full_scores": lambda m, s: [list(m.full_scores(line, bos=False)) for line in s.lines],
+    "full_scores": lambda m, s: [list(m.full_scores(line, bos=False)) for line in s.lines[:3]],
     "score_lines": lambda m, s: m.score_lines(s.lines * 6, threads=1),
     "perplexity": lambda m, s: m.perplexity(s.lines, threads=1),
     "advance": _walk,
     "advance fully": lambda m, s: [
-        m.advance(state, w, full=True) for state in _walk(m, s)[:4] for w in [*s.words[:2], 2]
+        m.advance(state, w, full=True) for state in _walk(m, s)[:4:3] for w in (s.words[0], 2)
     ],
     "advance_many": lambda m, s: [m.advance_many(state, [*s.words, "zzz", 0, 2]) for state in _walk(m, s)[-2:]],
     "advance_batch": lambda m, s: m.advance_batch(_walk(m, s), (s.words * 12)[: len(_walk(m, s))]),
     "context": lambda m, s: [m.context(state) for state in _walk(m, s)],
-    "prob": lambda m, s: [m.prob(word, context) for word in [*s.words, 1] for context in ((), s.words[:3])],
+    "prob": lambda m, s: [m.prob(word, context) for word in (s.words[0], 1) for context in ((), s.words[:3], [2, 1])],
     "distribution": lambda m, s: _next_to(m, s, m.distribution),
     "distributions": lambda m, s: m.distributions(_walk(m, s)),
     "next_words": lambda m, s: _next_to(m, s, lambda context: m.next_words(context, 5, special=True)),

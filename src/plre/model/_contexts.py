@@ -82,10 +82,10 @@ def ask_contexts(plan, component, block):
     keys = spare_row(space, at(plan, component + TABLE_COUNT), 0)
     chain, words = at(plan, component + CHAIN), at(plan, WORDS)
     start = first - at(plan, REACH) + 1
-    for i in range(start, first):
+    for i in range(start, first + 1):
         if peek32(ids + 4 * i) in (BOS, words):
             start = i
-    for i in range(first, last):
+    for i in range(first + 1, last):
         word = peek32(ids + 4 * i)
         predicted = symbol_of(table, symbols, word)
         key = np.uint64(0)
@@ -100,7 +100,7 @@ def ask_contexts(plan, component, block):
             start = i
     for t in range(2 * levels):
         hashes = hashes_of(space, t)
-        ask_seeds(plan, level_table(plan, component, t), hashes, hashes, places_of(space, t), 1, last - first + 1)
+        ask_seeds(plan, level_table(plan, component, t), hashes, hashes, places_of(space, t), 2, last - first + 1)
     return 0
 
 
@@ -113,7 +113,9 @@ def answer_contexts(plan, component, block):
     unigrams, probs, matched = at(plan, component + UNIGRAMS), at(block, OWN), at(block, MATCHED)
     nowhere = no_context(plan)
     columns = last - first + 1
-    for k in range(1, columns):
+    poke_double(probs + 8, 0.0)
+    poke64(matched + 8, 1)
+    for k in range(2, columns):
         symbol = symbol_of(table, symbols, peek32(ids + 4 * (first + k - 1)))
         poke_double(probs + 8 * k, np.float64(peek_float(unigrams + 4 * symbol)))
         poke64(matched + 8 * k, 1)
@@ -122,7 +124,7 @@ def answer_contexts(plan, component, block):
         event_hashes, events = hashes_of(space, 2 * j + 1), places_of(space, 2 * j + 1)
         context_lanes = at(plan, level_table(plan, component, 2 * j) + LANES)
         event_lanes = at(plan, level_table(plan, component, 2 * j + 1) + LANES)
-        for k in range(1, columns):
+        for k in range(2, columns):
             context = found_in(contexts, context_hashes, k, context_lanes, nowhere)
             event = found_in(events, event_hashes, k, event_lanes, nowhere)
             # Contexts hang on coarser ones, and events on contexts.

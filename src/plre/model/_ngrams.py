@@ -43,6 +43,7 @@ from plre.model._plan import (
     RANK,
     ROOT,
     ROW,
+    SINCE,
     SPACE,
     SYMBOLS,
     TABLE_COUNT,
@@ -109,8 +110,9 @@ def ask_ngrams(plan, component, block):
         for n in range(2, order + 1):
             poke64(hashes_of(space, n - 2) + 8 * (i - first + 1), peek64(keys + 8 * n))
     for n in range(2, order + 1):
-        hashes = hashes_of(space, n - 2)
-        ask_seeds(plan, order_table(plan, component, n), hashes, hashes, places_of(space, n - 2), 1, last - first + 1)
+        table, hashes = order_table(plan, component, n), hashes_of(space, n - 2)
+        since = at(plan, table + SINCE)
+        ask_seeds(plan, table, hashes, hashes, places_of(space, n - 2), since, last - first + 1)
     return 0
 
 
@@ -137,7 +139,7 @@ def answer_orders(plan, component, block, low_rank):
         lanes = at(plan, own + LANES)
         hashes, places, contexts = hashes_of(space, n - 2), places_of(space, n - 2), places_of(space, n - 3)
         poke64(places, plan + 8 * NOT_ASKED)
-        for k in range(1, columns):
+        for k in range(at(plan, own + SINCE), columns):
             place = found_in(places, hashes, k, lanes, nowhere)
             context = peek64(contexts + 8 * (k - 1))
             # Whatever is stored has its context and its suffix stored: else the check is right by chance.

@@ -29,13 +29,14 @@ from plre._memory import peek32, peek64
 #: Of a table: its lines and seeds, the bits that choose a shard, buckets of all shards and lines of each, the lanes in
 #: which checks stand, words of 4 bytes in a slot, slots of a line and a factor that divides by the words of a slot; the
 #: symbols of its records and bytes of a symbol, how many records there are, the bits that end a run; where the run of
-#: each owner starts, bytes of such a number, and how many owners there are; and the low rank layers (``_lowrank.py``).
+#: each owner starts, bytes of such a number, and how many owners there are; the first column that is looked up in it (2
+#: if the position before those of a block does not matter); and the low rank layers (``_lowrank.py``).
 #: From STRIDE on, of compact n-grams (``_compact.py``): bytes of a record, of a symbol, of a number and of a start, and
 #: the codes of probabilities, of weights and of both sides' factors.
 (LINES, SEEDS, SHARD_BITS, BUCKETS, HEIGHT, LANES, SLOT, PER_LINE, INVERSE, LIST, LIST_BYTES, RECORDS, ENDS,
- RUNS, RUN_BYTES, OWNERS, RANKS, POINTERS, FACTORS, FACTOR_COUNT, RANK,
+ RUNS, RUN_BYTES, OWNERS, SINCE, RANKS, POINTERS, FACTORS, FACTOR_COUNT, RANK,
  STRIDE, SYMBOL_BYTES, NUMBER_BYTES, START_BYTES, PROB_BASE, PROB_STEP, WEIGHT_BASE, WEIGHT_STEP, RIGHT_BASE,
- RIGHT_STEP, LEFT_BASE, LEFT_STEP, TABLE_WIDTH) = range(34)  # fmt: skip
+ RIGHT_STEP, LEFT_BASE, LEFT_STEP, TABLE_WIDTH) = range(35)  # fmt: skip
 
 #: Of a slot of a chain of contexts: how far back it looks, the map by which, and how many symbols that has.
 SLOT_DISTANCE, SLOT_MAP, SLOT_SYMBOLS, CHAIN_WIDTH = range(4)

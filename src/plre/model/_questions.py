@@ -72,6 +72,7 @@ from plre.model._plan import (
     REACH,
     ROW,
     SHARES,
+    SINCE,
     SLOT_COUNT,
     SLOTS,
     SPACE,
@@ -150,7 +151,7 @@ def ask_components(plan, block, first, last):
             table = at(plan, component + TABLES) + t * TABLE_WIDTH
             if at(plan, table + LINES) == 0:  # compact n-grams have none
                 break
-            ask_lines(plan, table, hashes_of(space, t), places_of(space, t), 1, last - first + 1)
+            ask_lines(plan, table, hashes_of(space, t), places_of(space, t), at(plan, table + SINCE), last - first + 1)
 
 
 @kernel

@@ -150,6 +150,7 @@ class Plan:
         slots = [owners, *(shape.slots for shape in shapes)]
         for n, shape in enumerate(shapes, 2):
             own = self._table(body.tensors, f"order{n}", shape, body.symbols, slots[n - 2])
+            own[p.SINCE] = 1 if n < body.order else 2
             if n in body.low_rank:
                 factors = body.tensors[f"order{n}.factors"]
                 own[p.FACTORS], own[p.FACTOR_COUNT] = self._checked(factors, np.float32, None), len(factors)
@@ -237,6 +238,7 @@ class Plan:
             ):
                 shape = body.shape(level, kind, size)
                 own = self._table(body.tensors, f"level{level}.{kind}", shape, symbols, owners)
+                own[p.SINCE] = 2
                 self._fields += [own.get(name, 0) for name in range(p.TABLE_WIDTH)]
                 if kind == "contexts":
                     owners = shape.slots
