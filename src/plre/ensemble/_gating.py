@@ -28,6 +28,8 @@ def split_events(found, orders, discounts, kept, passed, bucket):
         for n in range(1, order):
             total = np.float64(found[n, i, 1])
             bucket[i, n] = -1
+            kept[i, n] = 0.0
+            passed[i, n] = 0.0
             if total > 0:
                 rest = 0.0
                 for k in range(3):
