@@ -136,12 +136,14 @@ class _Work:
             gates = made[k].gates
             if gates is not None:
                 gates = replace(gates, root=float(1 - tables[0].prob.sum(dtype=np.float64)))
-            before = made[k].about.get("pruned", {}).get("before", list(body.sizes))
+            earlier = made[k].about.get("pruned")
+            before = earlier.get("before", list(body.sizes)) if isinstance(earlier, dict) else list(body.sizes)
             pruned = {"threshold": found.threshold, "before": before, "after": list(found.judged[k].sizes)}
             smaller = write_tables(tables, body, self.threads)
             made[k] = replace(made[k], body=smaller, gates=gates, about={**made[k].about, "pruned": pruned})
         about = {name: value for name, value in self.lm.metadata.items() if name not in ("components", "digest")}
-        pruned = made[0].about["pruned"] if len(made) == 1 else {"threshold": found.threshold}
+        alone = len(made) == 1 and self.bodies
+        pruned = made[0].about["pruned"] if alone else {"threshold": found.threshold}
         return LanguageModel(self.lm.vocab, made, {**about, "pruned": pruned})
 
 
