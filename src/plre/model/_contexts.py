@@ -14,15 +14,16 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import c_kernel, kernel
-from plre._memory import peek32, peek64, peek_double, peek_float, poke64, poke_double
+from plre._memory import either, peek32, peek64, peek_double, peek_float, poke64, poke_double
 from plre.model._plan import (
+    AT_ONCE,
     BLOCK,
     CHAIN,
     CHAIN_WIDTH,
+    CURRENT,
     FIRST,
     HIGH,
     IDS,
-    LANES,
     LAST,
     LEVELS,
     LOW,
@@ -39,6 +40,7 @@ from plre.model._plan import (
     SLOT_MAP,
     SLOT_SYMBOLS,
     SPACE,
+    STAGE,
     SYMBOLS,
     TABLE_COUNT,
     TABLE_WIDTH,
@@ -47,21 +49,17 @@ from plre.model._plan import (
     WORDS,
     at,
     hashes_of,
+    lines_of,
     places_of,
     spare_row,
     symbol_of,
+    todo_of,
 )
-from plre.model._tables import ask_seeds, find_records, first_from, found_in, key_of, run_of, scaled, slot_number
+from plre.model._tables import ask_seeds, find_records, first_from, key_of, run_of, scaled, slot_number
 from plre.text._kernels import BOS
 
 #: Where the number of a slot stands: a context's backoff, an event's probability.
 NUMBER = 4
-
-
-@kernel
-def no_context(plan):
-    """What stands for a context that was not found: a record that says backoff 1."""
-    return plan + 8 * NOWHERE + 4
 
 
 @kernel
@@ -70,49 +68,87 @@ def level_table(plan, component, number):
     return at(plan, component + TABLES) + number * TABLE_WIDTH
 
 
-@c_kernel(PROTOCOL)
-def ask_contexts(plan, component, block):
-    """Compute the keys of the contexts of all positions of a block and of what is predicted there; ask for seeds.
+@kernel
+def fill_context_keys(plan, component, block, space):
+    """Compute the keys of the contexts of all positions of a block, and of what is predicted there.
+
+    Those of the last position are kept, for spreading over the vocabulary.
 
     Nothing is read beyond ``<s>``: a slot that looks farther back reads that; so does it where nothing is known.
     """
-    ids, first, last = at(block, IDS), at(block, FIRST), at(block, LAST)
-    space = at(block, SPACE) + at(plan, component + OFFSET)
-    symbols, table, levels = at(plan, component + SYMBOLS), at(plan, component + MAP), at(plan, component + LEVELS)
-    keys = spare_row(space, at(plan, component + TABLE_COUNT), 0)
-    chain, words = at(plan, component + CHAIN), at(plan, WORDS)
+    ids, first, words = at(block, IDS), at(block, FIRST), at(plan, WORDS)
+    symbols, table, tables = at(plan, component + SYMBOLS), at(plan, component + MAP), at(plan, component + TABLE_COUNT)
+    columns = at(block, LAST) - first + 1
+    starts, predicted = spare_row(space, tables, 1), spare_row(space, tables, 2)
     start = first - at(plan, REACH) + 1
     for i in range(start, first + 1):
         if peek32(ids + 4 * i) in (BOS, words):
             start = i
-    for i in range(first + 1, last):
-        word = peek32(ids + 4 * i)
-        predicted = symbol_of(table, symbols, word)
-        key = np.uint64(0)
-        for j in range(levels):
-            slot = chain + j * CHAIN_WIDTH
-            before = peek32(ids + 4 * max(i - at(plan, slot + SLOT_DISTANCE), start))
-            key = key_of(key, symbol_of(at(plan, slot + SLOT_MAP), at(plan, slot + SLOT_SYMBOLS), before))
-            poke64(keys + 8 * j, np.int64(key))
-            poke64(hashes_of(space, 2 * j) + 8 * (i - first + 1), np.int64(key))
-            poke64(hashes_of(space, 2 * j + 1) + 8 * (i - first + 1), np.int64(key_of(key, predicted)))
-        if word in (BOS, words):
-            start = i
-    for t in range(2 * levels):
-        hashes = hashes_of(space, t)
-        ask_seeds(plan, level_table(plan, component, t), hashes, hashes, places_of(space, t), 2, last - first + 1)
+    for k in range(2, columns):
+        word = peek32(ids + 4 * (first + k - 1))
+        poke64(starts + 8 * k, start)
+        poke64(predicted + 8 * k, symbol_of(table, symbols, word))
+        start = either(word == BOS or word == words, first + k - 1, start)
+    keys, coarser = spare_row(space, tables, 0), spare_row(space, tables, 3)
+    for k in range(2, columns):
+        poke64(coarser + 8 * k, 0)
+    for j in range(at(plan, component + LEVELS)):
+        slot = at(plan, component + CHAIN) + j * CHAIN_WIDTH
+        distance, read, count = at(plan, slot + SLOT_DISTANCE), at(plan, slot + SLOT_MAP), at(plan, slot + SLOT_SYMBOLS)
+        contexts, events = places_of(space, 2 * j), places_of(space, 2 * j + 1)
+        for k in range(2, columns):
+            before = peek32(ids + 4 * max(first + k - 1 - distance, peek64(starts + 8 * k)))
+            key = key_of(np.uint64(peek64(coarser + 8 * k)), symbol_of(read, count, before))
+            poke64(contexts + 8 * k, np.int64(key))
+            poke64(events + 8 * k, np.int64(key_of(key, peek64(predicted + 8 * k))))
+        coarser = contexts
+        poke64(keys + 8 * j, peek64(contexts + 8 * (columns - 1)))
+
+
+@c_kernel(PROTOCOL)
+def ask_contexts(plan, component, block):
+    """Choose what is looked up at this stage, the finest levels first, and ask for its seeds.
+
+    Where an event was found, coarser levels do not matter.
+    """
+    space, current = at(block, SPACE) + at(plan, component + OFFSET), at(block, CURRENT)
+    tables, nowhere = at(plan, component + TABLE_COUNT), plan + 8 * NOWHERE
+    columns = at(block, LAST) - at(block, FIRST) + 1
+    finest = spare_row(space, tables, 1)
+    if current <= 0:
+        fill_context_keys(plan, component, block, space)
+        for k in range(2, columns):
+            poke64(finest + 8 * k, -1)
+    for t in range(1, tables, 2):
+        if at(plan, level_table(plan, component, t) + STAGE) < current:
+            events = places_of(space, t)
+            for k in range(2, columns):
+                level = t >> 1 if peek64(events + 8 * k) != nowhere else np.int64(-1)
+                poke64(finest + 8 * k, max(peek64(finest + 8 * k), level))
+    for t in range(tables):
+        table = level_table(plan, component, t)
+        if current == AT_ONCE or current == at(plan, table + STAGE):
+            todo, keys, places = todo_of(space, t), hashes_of(space, t), places_of(space, t)
+            count = np.int64(1)
+            for k in range(2, columns):
+                poke64(todo + 8 * count, k)
+                poke64(keys + 8 * count, peek64(places + 8 * k))
+                poke64(places + 8 * k, nowhere)
+                count += np.int64(peek64(finest + 8 * k) < t >> 1)
+            poke64(todo, count - 1)
+            ask_seeds(plan, table, keys, lines_of(space, t), 1, count)
     return 0
 
 
 @c_kernel(PROTOCOL)
 def answer_contexts(plan, component, block):
-    """Find contexts and events, and put together what they say of each position, from the coarsest level up."""
-    ids, first, last = at(block, IDS), at(block, FIRST), at(block, LAST)
+    """Put together what the contexts and events found say of each position, from the coarsest level up."""
+    ids, first = at(block, IDS), at(block, FIRST)
     space = at(block, SPACE) + at(plan, component + OFFSET)
     symbols, table, levels = at(plan, component + SYMBOLS), at(plan, component + MAP), at(plan, component + LEVELS)
     unigrams, probs, matched = at(plan, component + UNIGRAMS), at(block, OWN), at(block, MATCHED)
-    nowhere = no_context(plan)
-    columns = last - first + 1
+    nowhere = plan + 8 * NOWHERE
+    columns = at(block, LAST) - first + 1
     poke_double(probs + 8, 0.0)
     poke64(matched + 8, 1)
     for k in range(2, columns):
@@ -120,20 +156,12 @@ def answer_contexts(plan, component, block):
         poke_double(probs + 8 * k, np.float64(peek_float(unigrams + 4 * symbol)))
         poke64(matched + 8 * k, 1)
     for j in range(levels):
-        context_hashes, contexts = hashes_of(space, 2 * j), places_of(space, 2 * j)
-        event_hashes, events = hashes_of(space, 2 * j + 1), places_of(space, 2 * j + 1)
-        context_lanes = at(plan, level_table(plan, component, 2 * j) + LANES)
-        event_lanes = at(plan, level_table(plan, component, 2 * j + 1) + LANES)
+        contexts, events = places_of(space, 2 * j), places_of(space, 2 * j + 1)
         for k in range(2, columns):
-            context = found_in(contexts, context_hashes, k, context_lanes, nowhere)
-            event = found_in(events, event_hashes, k, event_lanes, nowhere)
-            # Contexts hang on coarser ones, and events on contexts.
-            known = (context != nowhere) & ((j == 0) | (peek64(places_of(space, 2 * j - 2) + 8 * k) != nowhere))
-            context = context if known else nowhere
-            poke64(contexts + 8 * k, context)
-            seen = (event != nowhere) & known
-            number = np.float64(peek_float((event if seen else context) + NUMBER))
-            poke_double(probs + 8 * k, number if seen else number * peek_double(probs + 8 * k))
+            event = peek64(events + 8 * k)
+            seen = event != nowhere
+            number = np.float64(peek_float(either(seen, event, peek64(contexts + 8 * k)) + NUMBER))
+            poke_double(probs + 8 * k, number * either(seen, 1.0, peek_double(probs + 8 * k)))
     if at(block, NEEDED) >= 0:
         needed = at(block, NEEDED)
         for j in range(levels):
@@ -147,7 +175,7 @@ def spread_contexts(plan, component, block):
     """P(s | context) of the symbols LOW to HIGH, the context being that of the last position, to OUT."""
     low, high, out = at(block, LOW), at(block, HIGH), at(block, OUT)
     space = at(block, SPACE) + at(plan, component + OFFSET)
-    levels, tables, nowhere = at(plan, component + LEVELS), at(plan, component + TABLE_COUNT), no_context(plan)
+    levels, tables, nowhere = at(plan, component + LEVELS), at(plan, component + TABLE_COUNT), plan + 8 * NOWHERE
     last = at(block, LAST) - at(block, FIRST)
     keys = spare_row(space, tables, 0)
     symbols, hashes, places = spare_row(space, tables, 1), spare_row(space, tables, 2), spare_row(space, tables, 3)

@@ -14,23 +14,25 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import c_kernel, kernel
-from plre._memory import peek32, peek64, peek_double, peek_float, poke64, poke_double
+from plre._memory import either, peek32, peek64, peek_double, peek_float, poke64, poke_double
 from plre.model._gates import gate_bucket
 from plre.model._lowrank import add_low_rank, ask_rows, number_of, pointer_of, product, rank_of
 from plre.model._plan import (
+    AT_ONCE,
     BLOCK,
+    CURRENT,
     FACTORS,
     FIRST,
     GATE_BUCKETS,
     HIGH,
     IDS,
     LACKING,
-    LANES,
     LAST,
     LEVELS,
     LOW,
     MAP,
     MATCHED,
+    MIDDLE,
     MISSING,
     NEEDED,
     NOT_ASKED,
@@ -45,6 +47,7 @@ from plre.model._plan import (
     ROW,
     SINCE,
     SPACE,
+    STAGE,
     SYMBOLS,
     TABLE_COUNT,
     TABLE_WIDTH,
@@ -53,11 +56,13 @@ from plre.model._plan import (
     WEIGHTS,
     at,
     hashes_of,
+    lines_of,
     places_of,
     spare_row,
     symbol_of,
+    todo_of,
 )
-from plre.model._tables import ask_seeds, find_records, first_from, found_in, key_of, run_of, scaled
+from plre.model._tables import ask_seeds, find_records, first_from, key_of, run_of, scaled
 from plre.text._kernels import BOS
 
 #: Where the numbers of a slot stand.
@@ -98,37 +103,81 @@ def keys_before(plan, component, block, keys):
         move_keys(plan, component, block, i, keys)
 
 
-@c_kernel(PROTOCOL)
-def ask_ngrams(plan, component, block):
-    """Compute the keys of all n-grams that end at the positions of a block, and ask for their seeds."""
-    order, first, last = at(plan, component + LEVELS), at(block, FIRST), at(block, LAST)
-    space = at(block, SPACE) + at(plan, component + OFFSET)
+@kernel
+def fill_ngram_keys(plan, component, block, space):
+    """Compute the keys of all n-grams that end at the positions of a block, a row for each length."""
+    order, symbols, table = at(plan, component + LEVELS), at(plan, component + SYMBOLS), at(plan, component + MAP)
+    ids, first = at(block, IDS), at(block, FIRST)
+    columns = at(block, LAST) - first + 1
     keys = spare_row(space, order - 1, 0)
     keys_before(plan, component, block, keys)
-    for i in range(first, last):
-        move_keys(plan, component, block, i, keys)
-        for n in range(2, order + 1):
-            poke64(hashes_of(space, n - 2) + 8 * (i - first + 1), peek64(keys + 8 * n))
+    move_keys(plan, component, block, first, keys)
+    for n in range(1, order + 1):
+        poke64(places_of(space, n - 2) + 8, peek64(keys + 8 * n))
+    words = places_of(space, -1)
+    for k in range(2, columns):
+        poke64(words + 8 * k, symbol_of(table, symbols, peek32(ids + 4 * (first + k - 1))))
     for n in range(2, order + 1):
-        table, hashes = order_table(plan, component, n), hashes_of(space, n - 2)
-        since = at(plan, table + SINCE)
-        ask_seeds(plan, table, hashes, hashes, places_of(space, n - 2), since, last - first + 1)
+        shorter, own = places_of(space, n - 3), places_of(space, n - 2)
+        for k in range(2, columns):
+            begins = peek32(ids + 4 * (first + k - 1)) == BOS
+            context = symbols if begins else peek64(shorter + 8 * (k - 1))
+            poke64(own + 8 * k, np.int64(key_of(np.uint64(context), peek64(words + 8 * k))))
+
+
+@kernel
+def choose_columns(plan, component, block, n, space):
+    """Choose the columns in which order n is looked up, and take their keys: all of those of the middle order.
+
+    A longer n-gram can only be there if its context and its suffix are. A shorter one matters only if one of the two
+    that it is the suffix or the context of is not.
+    """
+    middle, since = at(plan, component + MIDDLE), at(plan, order_table(plan, component, n) + SINCE)
+    every = np.int64(at(block, CURRENT) == AT_ONCE or middle in (0, n))
+    side = -1 if n > middle else 1
+    nowhere, not_asked = plan + 8 * NOWHERE, plan + 8 * NOT_ASKED
+    places, found = places_of(space, n - 2), places_of(space, n - 2 + side)
+    todo, keys = todo_of(space, n - 2), hashes_of(space, n - 2)
+    columns = at(block, LAST) - at(block, FIRST) + 1
+    count = np.int64(1)
+    for k in range(since, columns):
+        both = (peek64(found + 8 * k) != nowhere) & (peek64(found + 8 * (k + side)) != nowhere)
+        poke64(todo + 8 * count, k)
+        poke64(keys + 8 * count, peek64(places + 8 * k))
+        poke64(places + 8 * k, nowhere)
+        count += every | (np.int64(both) ^ np.int64(side > 0))
+    poke64(todo, count - 1)
+    poke64(places, not_asked)
+    poke64(places + 8 * columns, not_asked)
+
+
+@c_kernel(PROTOCOL)
+def ask_ngrams(plan, component, block):
+    """Choose the n-grams that are looked up at this stage, and ask for their seeds."""
+    space, current = at(block, SPACE) + at(plan, component + OFFSET), at(block, CURRENT)
+    if current <= 0:
+        fill_ngram_keys(plan, component, block, space)
+    for n in range(2, at(plan, component + LEVELS) + 1):
+        table = order_table(plan, component, n)
+        if current == AT_ONCE or current == at(plan, table + STAGE):
+            choose_columns(plan, component, block, n, space)
+            count = peek64(todo_of(space, n - 2))
+            ask_seeds(plan, table, hashes_of(space, n - 2), lines_of(space, n - 2), 1, count + 1)
     return 0
 
 
 @kernel
 def answer_orders(plan, component, block, low_rank):
-    """Find all n-grams, and put together what they say of each position, order by order from the lowest up."""
-    order, symbols, table = at(plan, component + LEVELS), at(plan, component + SYMBOLS), at(plan, component + MAP)
-    ids, first, last = at(block, IDS), at(block, FIRST), at(block, LAST)
+    """Put together what the n-grams found say of each position, order by order from the lowest up."""
+    order, middle = at(plan, component + LEVELS), at(plan, component + MIDDLE)
     space = at(block, SPACE) + at(plan, component + OFFSET)
     nowhere = plan + 8 * NOWHERE
     probs, matched, orders = at(block, OWN), at(block, MATCHED), at(block, ORDERS)
-    columns = last - first + 1
+    columns = at(block, LAST) - at(block, FIRST) + 1
     unigrams, weights, words = at(plan, component + UNIGRAMS), at(plan, component + WEIGHTS), places_of(space, -1)
     poke64(words, plan + 8 * NOT_ASKED)
     for k in range(1, columns):
-        symbol = symbol_of(table, symbols, peek32(ids + 4 * (first + k - 1)))
+        symbol = peek64(words + 8 * k)
         poke64(words + 8 * k, weights + 8 * symbol - BACKOFF)
         poke_double(probs + 8 * k, np.float64(peek_float(unigrams + 4 * symbol)))
         poke64(matched + 8 * k, 1)
@@ -136,18 +185,16 @@ def answer_orders(plan, component, block, low_rank):
         keep_order(orders, 1, probs, columns)
     for n in range(2, order + 1):
         own = order_table(plan, component, n)
-        lanes = at(plan, own + LANES)
-        hashes, places, contexts = hashes_of(space, n - 2), places_of(space, n - 2), places_of(space, n - 3)
-        poke64(places, plan + 8 * NOT_ASKED)
+        places, contexts = places_of(space, n - 2), places_of(space, n - 3)
         for k in range(at(plan, own + SINCE), columns):
-            place = found_in(places, hashes, k, lanes, nowhere)
-            context = peek64(contexts + 8 * (k - 1))
+            place, context = peek64(places + 8 * k), peek64(contexts + 8 * (k - 1))
             # Whatever is stored has its context and its suffix stored: else the check is right by chance.
-            seen = (place != nowhere) & (context != nowhere) & (peek64(contexts + 8 * k) != nowhere)
-            poke64(places + 8 * k, place if seen else nowhere)
-            number = np.float64(peek_float(place + PROBABILITY if seen else context + BACKOFF))
-            poke_double(probs + 8 * k, number if seen else number * peek_double(probs + 8 * k))
-            poke64(matched + 8 * k, peek64(matched + 8 * k) + np.int64(seen))
+            stored = (n <= middle) | ((context != nowhere) & (peek64(contexts + 8 * k) != nowhere))
+            seen = (place != nowhere) & stored
+            poke64(places + 8 * k, either(seen, place, nowhere))
+            number = np.float64(peek_float(either(seen, place + PROBABILITY, context + BACKOFF)))
+            poke_double(probs + 8 * k, number * either(seen, 1.0, peek_double(probs + 8 * k)))
+            poke64(matched + 8 * k, either(seen, np.int64(n), peek64(matched + 8 * k)))
         if low_rank and at(plan, own + FACTORS) != 0:
             add_low_rank(plan, component, own, n, columns, space, probs)
         if orders != 0:

@@ -13,43 +13,47 @@ from plre._memory import peek32, peek64
 
 #: Of the model: its words, the longest n-gram that has a say, its components, its vocabulary (``text/_kernels.py``), a
 #: work space for questions that keep the GIL, where in a work space the window of a single question is, and two records
-#: of 16 bytes that say backoff 1: one stands for what was not found, the other for what was not looked for.
+#: of 16 bytes that say backoff 1: one stands for what was not found, the other for what was not looked for; and the
+#: stages in which text is looked up.
 (WORDS, REACH, COMPONENTS, SLOTS, SLOT_COUNT, STARTS, LETTERS, LETTER_COUNT, WORK, WINDOW, NOWHERE, _1, NOT_ASKED, _2,
- MODEL_WIDTH) = range(15)  # fmt: skip
+ STAGES, MODEL_WIDTH) = range(16)  # fmt: skip
 
 #: Of a component: the functions of its kind, the length of its n-grams (or how many slots its contexts have), the
 #: symbols that it predicts, its maps from words to symbols (0: words are symbols) and the share that a word has of its
 #: symbol (0: all), its weight, how many of the components after it it leads and by which gates, what its unigrams lack
 #: to sum to one, its unigrams, their weights as contexts, whether contexts say what they lack, its first table and how
-#: many there are, where its part of the work space begins, where its slots
-#: are described, and where its part of the buffer for distributions begins.
+#: many there are, the order that is looked up first, where its part of the work space begins, where its slots are
+#: described, and where its part of the buffer for distributions begins.
 (ASK, ANSWER, SPREAD, LEVELS, SYMBOLS, MAP, SHARES, WEIGHT, MEMBERS, GATES, ROOT, UNIGRAMS, WEIGHTS, MISSING,
- TABLES, TABLE_COUNT, OFFSET, CHAIN, BUFFER, COMPONENT_WIDTH) = range(20)  # fmt: skip
+ TABLES, TABLE_COUNT, MIDDLE, OFFSET, CHAIN, BUFFER, COMPONENT_WIDTH) = range(21)  # fmt: skip
 
 #: Of a table: its lines and seeds, the bits that choose a shard, buckets of all shards and lines of each, the lanes in
 #: which checks stand, words of 4 bytes in a slot, slots of a line and a factor that divides by the words of a slot; the
 #: symbols of its records and bytes of a symbol, how many records there are, the bits that end a run; where the run of
 #: each owner starts, bytes of such a number, and how many owners there are; the first column that is looked up in it (2
-#: if the position before those of a block does not matter); and the low rank layers (``_lowrank.py``).
+#: if the position before those of a block does not matter) and at which stage; and the low rank layers
+#: (``_lowrank.py``).
 #: From STRIDE on, of compact n-grams (``_compact.py``): bytes of a record, of a symbol, of a number and of a start, and
 #: the codes of probabilities, of weights and of both sides' factors.
 (LINES, SEEDS, SHARD_BITS, BUCKETS, HEIGHT, LANES, SLOT, PER_LINE, INVERSE, LIST, LIST_BYTES, RECORDS, ENDS,
- RUNS, RUN_BYTES, OWNERS, SINCE, RANKS, POINTERS, FACTORS, FACTOR_COUNT, RANK,
+ RUNS, RUN_BYTES, OWNERS, SINCE, STAGE, RANKS, POINTERS, FACTORS, FACTOR_COUNT, RANK,
  STRIDE, SYMBOL_BYTES, NUMBER_BYTES, START_BYTES, PROB_BASE, PROB_STEP, WEIGHT_BASE, WEIGHT_STEP, RIGHT_BASE,
- RIGHT_STEP, LEFT_BASE, LEFT_STEP, TABLE_WIDTH) = range(35)  # fmt: skip
+ RIGHT_STEP, LEFT_BASE, LEFT_STEP, TABLE_WIDTH) = range(36)  # fmt: skip
 
 #: Of a slot of a chain of contexts: how far back it looks, the map by which, and how many symbols that has.
 SLOT_DISTANCE, SLOT_MAP, SLOT_SYMBOLS, CHAIN_WIDTH = range(4)
 
 #: Positions that are looked up together, and numbers of a row of the work space: one for each position and two more, or
 #: one for each length of n-grams, of which the longest is 64.
-BLOCK = 32
+BLOCK = 64
 COLUMNS = 66
-#: A block: ids of the text, the first position and the one after the last, the work space; and for each column what a
+#: A block: ids of the text, the first position and the one after the last, the stage at which it is looked up (or
+#: AT_ONCE), the work space; and for each column what a
 #: component answers: probability, row of the gates, missing mass, order matched; how many words matter after the last
 #: position. ORDERS, if not 0, is where the probabilities of each order go.
-(IDS, FIRST, LAST, SPACE, OWN, ROW, LACKING, MATCHED, TOTAL, LONGEST, NEEDED, ORDERS, LOW, HIGH, OUT,
- BLOCK_WIDTH) = range(16)  # fmt: skip
+(IDS, FIRST, LAST, CURRENT, SPACE, OWN, ROW, LACKING, MATCHED, TOTAL, LONGEST, NEEDED, ORDERS, LOW, HIGH, OUT,
+ BLOCK_WIDTH) = range(17)  # fmt: skip
+AT_ONCE = -1
 #: Rows of the work space that belong to the block itself, and the two of them that hold what all components say.
 BLOCK_ROWS = 6
 
@@ -58,7 +62,8 @@ PROTOCOL = "int64(int64, int64, int64)"
 
 #: Gates have this many rows for each length of a context: by half octaves of what its probabilities lack.
 GATE_BUCKETS = 16
-#: Rows of a component's work space besides two for each of its tables.
+#: Rows of a component's work space for each of its tables, and besides.
+TABLE_ROWS = 4
 EXTRA_ROWS = 6
 
 
@@ -90,18 +95,33 @@ def row(space, number):
 
 
 @kernel
-def hashes_of(space, table):
-    """The row with the hashes that are looked up in a component's table, counted from 0."""
-    return row(space, 1 + 2 * table)
+def places_of(space, table):
+    """The row of a component's table, counted from 0, with the key of each column, then with the slot that was found.
+
+    Row -1 is for unigrams.
+    """
+    return row(space, TABLE_ROWS * (table + 1))
 
 
 @kernel
-def places_of(space, table):
-    """The row with what was found there: at first where seeds are, then lines, then slots. Row -1 is for unigrams."""
-    return row(space, 2 + 2 * table)
+def todo_of(space, table):
+    """The row with the columns that are looked up in a table, after how many there are."""
+    return row(space, TABLE_ROWS * table + 1)
+
+
+@kernel
+def hashes_of(space, table):
+    """The row with the hashes that are looked up, in the order of :func:`todo_of`."""
+    return row(space, TABLE_ROWS * table + 2)
+
+
+@kernel
+def lines_of(space, table):
+    """The row with where the seeds of those are, then their lines."""
+    return row(space, TABLE_ROWS * table + 3)
 
 
 @kernel
 def spare_row(space, tables, number):
     """A row for other things, of EXTRA_ROWS - 1, behind those of so many tables."""
-    return row(space, 1 + 2 * tables + number)
+    return row(space, TABLE_ROWS * tables + 1 + number)

@@ -42,6 +42,7 @@ from plre.model._gates import left_over
 from plre.model._plan import (
     ANSWER,
     ASK,
+    AT_ONCE,
     BLOCK,
     BLOCK_ROWS,
     BLOCK_WIDTH,
@@ -49,6 +50,7 @@ from plre.model._plan import (
     COLUMNS,
     COMPONENT_WIDTH,
     COMPONENTS,
+    CURRENT,
     FIRST,
     GATES,
     HIGH,
@@ -72,11 +74,12 @@ from plre.model._plan import (
     REACH,
     ROW,
     SHARES,
-    SINCE,
     SLOT_COUNT,
     SLOTS,
     SPACE,
     SPREAD,
+    STAGE,
+    STAGES,
     STARTS,
     SYMBOLS,
     TABLE_COUNT,
@@ -89,11 +92,13 @@ from plre.model._plan import (
     WORK,
     at,
     hashes_of,
+    lines_of,
     places_of,
     row,
     spare_row,
+    todo_of,
 )
-from plre.model._tables import ask_lines
+from plre.model._tables import ask_lines, find_slots
 from plre.text._kernels import BATCH, BOS, EOS, NOTHING, look_up, split_words
 
 #: Products of probabilities are turned into a logarithm before they get too small for a float.
@@ -137,21 +142,35 @@ def last_weight(plan, block, component):
 
 
 @kernel
-def ask_components(plan, block, first, last):
-    """Let all components ask for the memory that positions ``first`` to ``last`` need."""
+def find_positions(plan, block, first, last):
+    """Let all components find what they know of positions ``first`` to ``last``.
+
+    Text is looked up in stages, since what was found says what else is worth looking for. A single question has nothing
+    to do while it waits, and asks for everything at once.
+    """
     poke64(block + 8 * FIRST, first)
     poke64(block + 8 * LAST, last)
-    for number in range(at(plan, COMPONENTS)):
-        component = component_at(number)
-        call_address(at(plan, component + ASK), plan, component, block)
-    for number in range(at(plan, COMPONENTS)):
-        component = component_at(number)
-        space = at(block, SPACE) + at(plan, component + OFFSET)
-        for t in range(at(plan, component + TABLE_COUNT)):
-            table = at(plan, component + TABLES) + t * TABLE_WIDTH
-            if at(plan, table + LINES) == 0:  # compact n-grams have none
-                break
-            ask_lines(plan, table, hashes_of(space, t), places_of(space, t), at(plan, table + SINCE), last - first + 1)
+    at_once = last - first <= 2 or at(block, ORDERS) != 0
+    for stage in range(1 if at_once else at(plan, STAGES)):
+        poke64(block + 8 * CURRENT, AT_ONCE if at_once else stage)
+        for number in range(at(plan, COMPONENTS)):
+            component = component_at(number)
+            call_address(at(plan, component + ASK), plan, component, block)
+        for finding in range(2):
+            for number in range(at(plan, COMPONENTS)):
+                component = component_at(number)
+                space = at(block, SPACE) + at(plan, component + OFFSET)
+                for t in range(at(plan, component + TABLE_COUNT)):
+                    table = at(plan, component + TABLES) + t * TABLE_WIDTH
+                    if at(plan, table + LINES) == 0:  # compact n-grams have none
+                        break
+                    if not at_once and at(plan, table + STAGE) != stage:
+                        continue
+                    todo, hashes, lines = todo_of(space, t), hashes_of(space, t), lines_of(space, t)
+                    if finding:
+                        find_slots(plan, table, todo, hashes, lines, places_of(space, t))
+                    else:
+                        ask_lines(plan, table, hashes, lines, 1, peek64(todo) + 1)
 
 
 @kernel
@@ -214,7 +233,7 @@ def score_positions(plan, block, first, last, probs, matched):
     ids, totals, longest = at(block, IDS), at(block, TOTAL), at(block, LONGEST)
     for start in range(first, last, BLOCK):
         stop = min(start + BLOCK, last)
-        ask_components(plan, block, start - 1, stop)
+        find_positions(plan, block, start - 1, stop)
         answer_components(plan, block)
         for i in range(start, stop):
             k = i - start + 2
@@ -247,7 +266,7 @@ def score_orders(plan, ids, work, rows, orders):
     first = at(plan, REACH)
     for start in range(first, len(ids), BLOCK):
         stop = min(start + BLOCK, len(ids))
-        ask_components(plan, block, start - 1, stop)
+        find_positions(plan, block, start - 1, stop)
         answer_components(plan, block)
         for n in range(len(rows)):
             for i in range(start, stop):
@@ -290,7 +309,7 @@ def score_line(plan, data, bos, eos):
             last += 1
         for start in range(reach, last, BLOCK):
             stop = min(start + BLOCK, last)
-            ask_components(plan, block, start - 1, stop)
+            find_positions(plan, block, start - 1, stop)
             answer_components(plan, block)
             for k in range(2, stop - start + 2):
                 product *= peek_double(totals + 8 * k)
@@ -328,7 +347,7 @@ def step_window(plan, block, word):
     window, reach = at(block, IDS), at(plan, REACH)
     poke32(window + 4 * reach, word)
     poke64(block + 8 * NEEDED, 0)
-    ask_components(plan, block, reach - 1, reach + 1)
+    find_positions(plan, block, reach - 1, reach + 1)
     answer_components(plan, block)
     needed = at(block, NEEDED)
     kept = np.int64(0)
@@ -378,7 +397,7 @@ def know_context(plan, block):
     """Find out everything about the context in a block's window; the word after it may be any but ``<s>``."""
     reach = at(plan, REACH)
     poke32(at(block, IDS) + 4 * reach, EOS)
-    ask_components(plan, block, reach - 1, reach + 1)
+    find_positions(plan, block, reach - 1, reach + 1)
     answer_components(plan, block)
 
 

@@ -37,6 +37,7 @@ from plre.model._plan import (
     LINES,
     LIST,
     LIST_BYTES,
+    NOWHERE,
     OWNERS,
     PER_LINE,
     RECORDS,
@@ -96,14 +97,14 @@ def found_in(places, hashes, column, lanes, nowhere):
 
 
 @kernel
-def ask_seeds(plan, table, keys, hashes, places, first, last):
+def ask_seeds(plan, table, hashes, places, first, last):
     """Turn keys into their hashes and where their seeds are, and ask for those, in columns ``first`` to ``last``.
 
-    ``keys``, ``hashes`` and ``places`` are rows of the work space; the first two may be the same.
+    ``hashes``, which has the keys, and ``places`` are rows of the work space.
     """
     seeds, buckets = at(plan, table + SEEDS), np.uint64(at(plan, table + BUCKETS))
     for k in range(first, last):
-        x = hash_of(np.uint64(peek64(keys + 8 * k)))
+        x = hash_of(np.uint64(peek64(hashes + 8 * k)))
         place = seeds + np.int64(high_product(x, buckets))
         prefetch_at(place)
         poke64(hashes + 8 * k, np.int64(x))
@@ -120,6 +121,14 @@ def ask_lines(plan, table, hashes, places, first, last):
         place = lines + 64 * (shard_of(x, shard_bits) * height + line_of(x, seed, np.uint64(height)))
         prefetch_at(place)
         poke64(places + 8 * k, place)
+
+
+@kernel
+def find_slots(plan, table, todo, hashes, lines, places):
+    """Look for so many hashes in their lines: ``places`` becomes the slot of each column that ``todo`` has."""
+    lanes, nowhere = at(plan, table + LANES), plan + 8 * NOWHERE
+    for j in range(1, peek64(todo) + 1):
+        poke64(places + 8 * peek64(todo + 8 * j), found_in(lines, hashes, j, lanes, nowhere))
 
 
 @kernel
@@ -178,7 +187,7 @@ def find_records(plan, table, owner, first, last, nowhere, symbols, hashes, plac
         symbol = listed(plan, table, first + j)
         poke64(symbols + 8 * j, symbol)
         poke64(hashes + 8 * j, np.int64(key_of(owner, symbol)))
-    ask_seeds(plan, table, hashes, hashes, places, 0, count)
+    ask_seeds(plan, table, hashes, places, 0, count)
     ask_lines(plan, table, hashes, places, 0, count)
     lanes = at(plan, table + LANES)
     for j in range(count):

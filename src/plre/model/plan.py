@@ -25,7 +25,7 @@ from plre.model.ngrams import Ngrams
 from plre.text._kernels import BATCH
 from plre.text.vocabulary import Vocabulary
 
-_NOTHING = np.array([0, 0, 1, 0], np.float32).view(np.int64)  # of a record that was not found: backoff 1
+_NOTHING = np.array([0, 1, 1, 0], np.float32).view(np.int64)  # a record that was not found: backoff 1
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class Plan:
         self._rooms: list[Room] = []
         self.words = len(vocab)
         self.reach = max(component.body.reach for component in components)
+        self._stages = [0]
         offset = 0
         self.buffer = 0
         for number, component in enumerate(components):
@@ -55,9 +56,10 @@ class Plan:
             own = self._describe(component, at)
             own[p.OFFSET], own[p.BUFFER] = 8 * p.COLUMNS * offset, self.buffer
             self._fields[at : at + p.COMPONENT_WIDTH] = [own.get(name, 0) for name in range(p.COMPONENT_WIDTH)]
-            offset += 2 * own[p.TABLE_COUNT] + p.EXTRA_ROWS
+            offset += p.TABLE_ROWS * own[p.TABLE_COUNT] + p.EXTRA_ROWS
             self.buffer += own[p.SYMBOLS] + 1
         head = self._fields
+        head[p.STAGES] = 1 + max(self._stages)
         head[p.WORDS], head[p.REACH], head[p.COMPONENTS] = self.words, self.reach, len(components)
         head[p.SLOTS], head[p.SLOT_COUNT] = self._address(vocab.slots), len(vocab.slots)
         head[p.STARTS] = self._address(vocab.starts)
@@ -146,11 +148,14 @@ class Plan:
         sizes = self._counts(body.sizes)
         first = len(self._fields)
         owners = body.symbols + 1
+        # Gates and low rank layers need to know of all orders.
+        middle = 0 if body.missing or body.low_rank or body.order < 4 else (body.order + 2) // 2
         shapes = [body.shape(n, size) for n, size in enumerate(sizes[1:], 2)]
         slots = [owners, *(shape.slots for shape in shapes)]
         for n, shape in enumerate(shapes, 2):
             own = self._table(body.tensors, f"order{n}", shape, body.symbols, slots[n - 2])
             own[p.SINCE] = 1 if n < body.order else 2
+            own[p.STAGE] = abs(n - middle) if middle else 0
             if n in body.low_rank:
                 factors = body.tensors[f"order{n}.factors"]
                 own[p.FACTORS], own[p.FACTOR_COUNT] = self._checked(factors, np.float32, None), len(factors)
@@ -161,6 +166,7 @@ class Plan:
                 else:
                     own[p.RANKS] = self._checked(body.tensors[f"order{n}.ranks"], np.int32, slots[n - 3])
                     own[p.POINTERS] = self._checked(body.tensors[f"order{n}.pointers"], np.uint32, slots[n - 2])
+            self._stages.append(own.get(p.STAGE, 0))
             self._fields += [own.get(name, 0) for name in range(p.TABLE_WIDTH)]
         answer = _ngrams.answer_low_rank if body.low_rank else _ngrams.answer_ngrams
         return {
@@ -171,6 +177,7 @@ class Plan:
             p.MISSING: int(body.missing),
             p.TABLES: first,
             p.TABLE_COUNT: len(shapes),
+            p.MIDDLE: middle,
         }
 
     def _describe_compact(self, body: CompactNgrams) -> dict[int, int]:
@@ -239,6 +246,9 @@ class Plan:
                 shape = body.shape(level, kind, size)
                 own = self._table(body.tensors, f"level{level}.{kind}", shape, symbols, owners)
                 own[p.SINCE] = 2
+                late = len(body.chain) - level
+                own[p.STAGE] = max(0, late - 1) if kind == "events" else min(max(1, late), max(1, len(body.chain) - 2))
+                self._stages.append(own[p.STAGE])
                 self._fields += [own.get(name, 0) for name in range(p.TABLE_WIDTH)]
                 if kind == "contexts":
                     owners = shape.slots
