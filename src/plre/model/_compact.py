@@ -185,7 +185,7 @@ def answer_compact(plan, component, block):
     order, ids, first, last = at(plan, component + LEVELS), at(block, IDS), at(block, FIRST), at(block, LAST)
     space = at(block, SPACE) + at(plan, component + OFFSET)
     tables = at(plan, component + TABLE_COUNT)
-    before, after = spare_row(space, tables, 1), spare_row(space, tables, 2)
+    before, after = spare_row(space, tables, 0), spare_row(space, tables, 1)
     probs, orders = at(block, OWN), at(block, ORDERS)
     for n in range(order + 1):
         poke64(after + 8 * n, 0)
@@ -239,7 +239,7 @@ def spread_compact(plan, component, block):
     order, low, high, out = at(plan, component + LEVELS), at(block, LOW), at(block, HIGH), at(block, OUT)
     space = at(block, SPACE) + at(plan, component + OFFSET)
     tables = at(plan, component + TABLE_COUNT)
-    before, known = spare_row(space, tables, 1), spare_row(space, tables, 2)
+    before, known = spare_row(space, tables, 0), spare_row(space, tables, 1)
     for n in range(order + 1):
         poke64(known + 8 * n, 0)
     for i in range(at(block, FIRST) - order + 1, at(block, FIRST) + 1):

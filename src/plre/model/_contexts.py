@@ -43,6 +43,7 @@ from plre.model._plan import (
     STAGE,
     SYMBOLS,
     TABLE_COUNT,
+    TABLE_ROWS,
     TABLE_WIDTH,
     TABLES,
     UNIGRAMS,
@@ -51,6 +52,7 @@ from plre.model._plan import (
     hashes_of,
     lines_of,
     places_of,
+    row,
     spare_row,
     symbol_of,
     todo_of,
@@ -69,17 +71,18 @@ def level_table(plan, component, number):
 
 
 @kernel
-def fill_context_keys(plan, component, block, space):
+def context_keys(plan, component, block, keys):
     """Compute the keys of the contexts of all positions of a block, and of what is predicted there.
 
-    Those of the last position are kept, for spreading over the vocabulary.
+    They go to a row for each table.
 
     Nothing is read beyond ``<s>``: a slot that looks farther back reads that; so does it where nothing is known.
     """
     ids, first, words = at(block, IDS), at(block, FIRST), at(plan, WORDS)
     symbols, table, tables = at(plan, component + SYMBOLS), at(plan, component + MAP), at(plan, component + TABLE_COUNT)
     columns = at(block, LAST) - first + 1
-    starts, predicted = spare_row(space, tables, 1), spare_row(space, tables, 2)
+    space = at(block, SPACE) + at(plan, component + OFFSET)
+    starts, predicted = spare_row(space, tables, 0), spare_row(space, tables, 1)
     start = first - at(plan, REACH) + 1
     for i in range(start, first + 1):
         if peek32(ids + 4 * i) in (BOS, words):
@@ -88,21 +91,20 @@ def fill_context_keys(plan, component, block, space):
         word = peek32(ids + 4 * (first + k - 1))
         poke64(starts + 8 * k, start)
         poke64(predicted + 8 * k, symbol_of(table, symbols, word))
-        start = either(word == BOS or word == words, first + k - 1, start)
-    keys, coarser = spare_row(space, tables, 0), spare_row(space, tables, 3)
+        start = either(word in (BOS, words), first + k - 1, start)
+    coarser = spare_row(space, tables, 2)
     for k in range(2, columns):
         poke64(coarser + 8 * k, 0)
     for j in range(at(plan, component + LEVELS)):
         slot = at(plan, component + CHAIN) + j * CHAIN_WIDTH
         distance, read, count = at(plan, slot + SLOT_DISTANCE), at(plan, slot + SLOT_MAP), at(plan, slot + SLOT_SYMBOLS)
-        contexts, events = places_of(space, 2 * j), places_of(space, 2 * j + 1)
+        contexts, events = row(keys, TABLE_ROWS * 2 * j), row(keys, TABLE_ROWS * (2 * j + 1))
         for k in range(2, columns):
             before = peek32(ids + 4 * max(first + k - 1 - distance, peek64(starts + 8 * k)))
             key = key_of(np.uint64(peek64(coarser + 8 * k)), symbol_of(read, count, before))
             poke64(contexts + 8 * k, np.int64(key))
             poke64(events + 8 * k, np.int64(key_of(key, peek64(predicted + 8 * k))))
         coarser = contexts
-        poke64(keys + 8 * j, peek64(contexts + 8 * (columns - 1)))
 
 
 @c_kernel(PROTOCOL)
@@ -114,9 +116,9 @@ def ask_contexts(plan, component, block):
     space, current = at(block, SPACE) + at(plan, component + OFFSET), at(block, CURRENT)
     tables, nowhere = at(plan, component + TABLE_COUNT), plan + 8 * NOWHERE
     columns = at(block, LAST) - at(block, FIRST) + 1
-    finest = spare_row(space, tables, 1)
+    finest = spare_row(space, tables, 0)
     if current <= 0:
-        fill_context_keys(plan, component, block, space)
+        context_keys(plan, component, block, places_of(space, 0))
         for k in range(2, columns):
             poke64(finest + 8 * k, -1)
     for t in range(1, tables, 2):
@@ -137,6 +139,13 @@ def ask_contexts(plan, component, block):
                 count += np.int64(peek64(finest + 8 * k) < t >> 1)
             poke64(todo, count - 1)
             ask_seeds(plan, table, keys, lines_of(space, t), 1, count)
+    return 0
+
+
+@c_kernel(PROTOCOL)
+def step_contexts(plan, component, block):
+    """Compute the keys that a single question looks up."""
+    context_keys(plan, component, block, todo_of(at(block, SPACE) + at(plan, component + OFFSET), 0))
     return 0
 
 
@@ -177,8 +186,7 @@ def spread_contexts(plan, component, block):
     space = at(block, SPACE) + at(plan, component + OFFSET)
     levels, tables, nowhere = at(plan, component + LEVELS), at(plan, component + TABLE_COUNT), plan + 8 * NOWHERE
     last = at(block, LAST) - at(block, FIRST)
-    keys = spare_row(space, tables, 0)
-    symbols, hashes, places = spare_row(space, tables, 1), spare_row(space, tables, 2), spare_row(space, tables, 3)
+    symbols, hashes, places = spare_row(space, tables, 0), spare_row(space, tables, 1), spare_row(space, tables, 2)
     scale = 1.0
     for j in range(levels):
         scale *= np.float64(peek_float(peek64(places_of(space, 2 * j) + 8 * last) + NUMBER))
@@ -190,14 +198,12 @@ def spread_contexts(plan, component, block):
         scale = 1.0
         for finer in range(j + 1, levels):
             scale *= np.float64(peek_float(peek64(places_of(space, 2 * finer) + 8 * last) + NUMBER))
-        table = level_table(plan, component, 2 * j + 1)
+        table, owner = level_table(plan, component, 2 * j + 1), np.uint64(peek64(todo_of(space, 2 * j) + 8 * last))
         first, stop = run_of(plan, table, slot_number(plan, table - TABLE_WIDTH, context))
         first, stop = first_from(plan, table, first, stop, low), first_from(plan, table, first, stop, high)
         while first < stop:
             count = min(stop - first, BLOCK)
-            find_records(
-                plan, table, np.uint64(peek64(keys + 8 * j)), first, first + count, nowhere, symbols, hashes, places
-            )
+            find_records(plan, table, owner, first, first + count, nowhere, symbols, hashes, places)
             for i in range(count):
                 s, place = peek64(symbols + 8 * i), peek64(places + 8 * i)
                 if s >= low and s < high and place != nowhere:

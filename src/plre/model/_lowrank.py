@@ -88,7 +88,7 @@ def add_low_rank(plan, component, table, n, columns, space, probs):
     nowhere = plan + 8 * NOWHERE
     tables = at(plan, component + TABLE_COUNT)
     own, shorter, middles = places_of(space, n - 2), places_of(space, n - 3), places_of(space, n - 4 if n > 2 else -1)
-    todo, rights, lefts = spare_row(space, tables, 1), spare_row(space, tables, 2), spare_row(space, tables, 3)
+    todo, rights, lefts = spare_row(space, tables, 0), spare_row(space, tables, 1), spare_row(space, tables, 2)
     count = np.int64(0)
     for k in range(2, columns):
         h, gram = peek64(shorter + 8 * (k - 1)), peek64(shorter + 8 * k)

@@ -19,10 +19,12 @@ from plre.model._gates import gate_bucket
 from plre.model._lowrank import add_low_rank, ask_rows, number_of, pointer_of, product, rank_of
 from plre.model._plan import (
     AT_ONCE,
+    BEFORE,
     BLOCK,
     CURRENT,
     FACTORS,
     FIRST,
+    FRESH,
     GATE_BUCKETS,
     HIGH,
     IDS,
@@ -35,6 +37,7 @@ from plre.model._plan import (
     MIDDLE,
     MISSING,
     NEEDED,
+    NEXT,
     NOT_ASKED,
     NOWHERE,
     OFFSET,
@@ -50,6 +53,7 @@ from plre.model._plan import (
     STAGE,
     SYMBOLS,
     TABLE_COUNT,
+    TABLE_ROWS,
     TABLE_WIDTH,
     TABLES,
     UNIGRAMS,
@@ -58,6 +62,7 @@ from plre.model._plan import (
     hashes_of,
     lines_of,
     places_of,
+    row,
     spare_row,
     symbol_of,
     todo_of,
@@ -76,53 +81,38 @@ def order_table(plan, component, n):
 
 
 @kernel
-def move_keys(plan, component, block, i, keys):
-    """Move the keys of the n-grams that end before position i on to those that end there; ``keys`` are by length.
+def first_keys(plan, component, block, keys):
+    """Compute the keys of the n-grams that end at the first position of a block, to column 1 of a row for each length.
 
     Nothing is known of what stands before ``<s>``, nor where the text has the word after the last one: there all keys
     are that of the symbol after the last one, which no n-gram has.
     """
     order, symbols, table = at(plan, component + LEVELS), at(plan, component + SYMBOLS), at(plan, component + MAP)
-    word = peek32(at(block, IDS) + 4 * i)
-    if word == BOS:
-        for n in range(1, order):
-            poke64(keys + 8 * n, symbols)
-    symbol = symbol_of(table, symbols, word)
-    for n in range(order, 1, -1):
-        poke64(keys + 8 * n, np.int64(key_of(np.uint64(peek64(keys + 8 * (n - 1))), symbol)))
-    poke64(keys + 8, symbol)
+    for n in range(order):
+        poke64(row(keys, TABLE_ROWS * n) + 8, symbols)
+    for i in range(at(block, FIRST) - order + 1, at(block, FIRST) + 1):
+        word = peek32(at(block, IDS) + 4 * i)
+        symbol = symbol_of(table, symbols, word)
+        for n in range(order - 1, 0, -1):
+            context = symbols if word == BOS else peek64(row(keys, TABLE_ROWS * (n - 1)) + 8)
+            poke64(row(keys, TABLE_ROWS * n) + 8, np.int64(key_of(np.uint64(context), symbol)))
+        poke64(keys + 8, symbol)
 
 
 @kernel
-def keys_before(plan, component, block, keys):
-    """The keys of the n-grams that end just before the first position of a block."""
-    order = at(plan, component + LEVELS)
-    for n in range(1, order + 1):
-        poke64(keys + 8 * n, at(plan, component + SYMBOLS))
-    for i in range(at(block, FIRST) - order + 1, at(block, FIRST)):
-        move_keys(plan, component, block, i, keys)
-
-
-@kernel
-def fill_ngram_keys(plan, component, block, space):
-    """Compute the keys of all n-grams that end at the positions of a block, a row for each length."""
+def further_keys(plan, component, block, keys):
+    """Compute the keys of the n-grams that end at the further positions of a block."""
     order, symbols, table = at(plan, component + LEVELS), at(plan, component + SYMBOLS), at(plan, component + MAP)
     ids, first = at(block, IDS), at(block, FIRST)
     columns = at(block, LAST) - first + 1
-    keys = spare_row(space, order - 1, 0)
-    keys_before(plan, component, block, keys)
-    move_keys(plan, component, block, first, keys)
-    for n in range(1, order + 1):
-        poke64(places_of(space, n - 2) + 8, peek64(keys + 8 * n))
-    words = places_of(space, -1)
     for k in range(2, columns):
-        poke64(words + 8 * k, symbol_of(table, symbols, peek32(ids + 4 * (first + k - 1))))
-    for n in range(2, order + 1):
-        shorter, own = places_of(space, n - 3), places_of(space, n - 2)
+        poke64(keys + 8 * k, symbol_of(table, symbols, peek32(ids + 4 * (first + k - 1))))
+    for n in range(1, order):
+        shorter, own = row(keys, TABLE_ROWS * (n - 1)), row(keys, TABLE_ROWS * n)
         for k in range(2, columns):
             begins = peek32(ids + 4 * (first + k - 1)) == BOS
             context = symbols if begins else peek64(shorter + 8 * (k - 1))
-            poke64(own + 8 * k, np.int64(key_of(np.uint64(context), peek64(words + 8 * k))))
+            poke64(own + 8 * k, np.int64(key_of(np.uint64(context), peek64(keys + 8 * k))))
 
 
 @kernel
@@ -156,13 +146,33 @@ def ask_ngrams(plan, component, block):
     """Choose the n-grams that are looked up at this stage, and ask for their seeds."""
     space, current = at(block, SPACE) + at(plan, component + OFFSET), at(block, CURRENT)
     if current <= 0:
-        fill_ngram_keys(plan, component, block, space)
+        first_keys(plan, component, block, places_of(space, -1))
+        further_keys(plan, component, block, places_of(space, -1))
     for n in range(2, at(plan, component + LEVELS) + 1):
         table = order_table(plan, component, n)
         if current == AT_ONCE or current == at(plan, table + STAGE):
             choose_columns(plan, component, block, n, space)
             count = peek64(todo_of(space, n - 2))
             ask_seeds(plan, table, hashes_of(space, n - 2), lines_of(space, n - 2), 1, count + 1)
+    return 0
+
+
+@c_kernel(PROTOCOL)
+def step_ngrams(plan, component, block):
+    """Compute the keys of the n-grams that a single question looks up; those of its context may be known."""
+    space, before = at(block, SPACE) + at(plan, component + OFFSET), at(block, BEFORE)
+    keys, order = todo_of(space, -1), at(plan, component + LEVELS)
+    if before == FRESH:
+        first_keys(plan, component, block, keys)
+        for n in range(2, order + 1):
+            poke64(places_of(space, n - 2), plan + 8 * NOT_ASKED)
+    elif before == NEXT:
+        for n in range(1, order):
+            poke64(todo_of(space, n - 2) + 8, peek64(todo_of(space, n - 2) + 16))
+            poke64(places_of(space, n - 2) + 8, peek64(places_of(space, n - 2) + 16))
+    further_keys(plan, component, block, keys)
+    poke64(places_of(space, -1) + 8, peek64(keys + 8))
+    poke64(places_of(space, -1) + 16, peek64(keys + 16))
     return 0
 
 
@@ -266,9 +276,6 @@ def spread_orders(plan, component, block, low_rank):
         top += 1
         scale *= np.float64(peek_float(peek64(places_of(space, top - 2) + 8 * last) + BACKOFF))
     scaled(at(plan, component + UNIGRAMS), scale, low, high, out)
-    keys = spare_row(space, order - 1, 0)
-    keys_before(plan, component, block, keys)
-    move_keys(plan, component, block, at(block, FIRST), keys)
     if low_rank and top > 0 and at(plan, order_table(plan, component, 2) + FACTORS) != 0:
         spread_bigrams(plan, component, peek64(places_of(space, -1) + 8 * last), space, last, top, low, high, out)
     for n in range(1, top + 1):
@@ -305,11 +312,11 @@ def spread_seen(plan, component, n, top, space, last, low, high, out, low_rank):
     """
     tables = at(plan, component + TABLE_COUNT)
     table = order_table(plan, component, n + 1)
-    keys = spare_row(space, tables, 0)
-    symbols, hashes, places = spare_row(space, tables, 1), spare_row(space, tables, 2), spare_row(space, tables, 3)
+    symbols, hashes, places = spare_row(space, tables, 0), spare_row(space, tables, 1), spare_row(space, tables, 2)
     nowhere = plan + 8 * NOWHERE
     context = peek64(places_of(space, n - 2) + 8 * last)
     scale = weight_above(space, n, top, last)
+    owner = np.uint64(peek64(todo_of(space, n - 2) + 8 * last))
     first, stop = run_of(plan, table, number_of(plan, component, n, context))
     first, stop = first_from(plan, table, first, stop, low), first_from(plan, table, first, stop, high)
     layers = False
@@ -323,9 +330,7 @@ def spread_seen(plan, component, n, top, space, last, low, high, out, low_rank):
             above_scale = weight_above(space, n + 1, top, last)
     while first < stop:
         count = min(stop - first, BLOCK)
-        find_records(
-            plan, table, np.uint64(peek64(keys + 8 * n)), first, first + count, nowhere, symbols, hashes, places
-        )
+        find_records(plan, table, owner, first, first + count, nowhere, symbols, hashes, places)
         if layers:
             ask_rows(plan, component, above, n + 2, rank, places, hashes, count)
         for j in range(count):

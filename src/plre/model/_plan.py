@@ -13,10 +13,11 @@ from plre._memory import peek32, peek64
 
 #: Of the model: its words, the longest n-gram that has a say, its components, its vocabulary (``text/_kernels.py``), a
 #: work space for questions that keep the GIL, where in a work space the window of a single question is, and two records
-#: of 16 bytes that say backoff 1: one stands for what was not found, the other for what was not looked for; and the
-#: stages in which text is looked up.
+#: of 16 bytes that say backoff 1: one stands for what was not found, the other for what was not looked for; the stages
+#: in which text is looked up; and where a single question looks: a list of tables and places in the work space, how
+#: many of them are about the word and how many there are, those about the context included.
 (WORDS, REACH, COMPONENTS, SLOTS, SLOT_COUNT, STARTS, LETTERS, LETTER_COUNT, WORK, WINDOW, NOWHERE, _1, NOT_ASKED, _2,
- STAGES, MODEL_WIDTH) = range(16)  # fmt: skip
+ STAGES, LOOKUPS, OF_WORD, OF_BOTH, MODEL_WIDTH) = range(19)  # fmt: skip
 
 #: Of a component: the functions of its kind, the length of its n-grams (or how many slots its contexts have), the
 #: symbols that it predicts, its maps from words to symbols (0: words are symbols) and the share that a word has of its
@@ -24,8 +25,8 @@ from plre._memory import peek32, peek64
 #: to sum to one, its unigrams, their weights as contexts, whether contexts say what they lack, its first table and how
 #: many there are, the order that is looked up first, where its part of the work space begins, where its slots are
 #: described, and where its part of the buffer for distributions begins.
-(ASK, ANSWER, SPREAD, LEVELS, SYMBOLS, MAP, SHARES, WEIGHT, MEMBERS, GATES, ROOT, UNIGRAMS, WEIGHTS, MISSING,
- TABLES, TABLE_COUNT, MIDDLE, OFFSET, CHAIN, BUFFER, COMPONENT_WIDTH) = range(21)  # fmt: skip
+(ASK, SINGLE, ANSWER, SPREAD, LEVELS, SYMBOLS, MAP, SHARES, WEIGHT, MEMBERS, GATES, ROOT, UNIGRAMS, WEIGHTS, MISSING,
+ TABLES, TABLE_COUNT, MIDDLE, OFFSET, CHAIN, BUFFER, COMPONENT_WIDTH) = range(22)  # fmt: skip
 
 #: Of a table: its lines and seeds, the bits that choose a shard, buckets of all shards and lines of each, the lanes in
 #: which checks stand, words of 4 bytes in a slot, slots of a line and a factor that divides by the words of a slot; the
@@ -50,10 +51,13 @@ COLUMNS = 66
 #: A block: ids of the text, the first position and the one after the last, the stage at which it is looked up (or
 #: AT_ONCE), the work space; and for each column what a
 #: component answers: probability, row of the gates, missing mass, order matched; how many words matter after the last
-#: position. ORDERS, if not 0, is where the probabilities of each order go.
+#: position. ORDERS, if not 0, is where the probabilities of each order go. Of a single question: how many words its
+#: context has and how many matter after the word (-1: there was none), and what the work space knows of the context.
 (IDS, FIRST, LAST, CURRENT, SPACE, OWN, ROW, LACKING, MATCHED, TOTAL, LONGEST, NEEDED, ORDERS, LOW, HIGH, OUT,
- BLOCK_WIDTH) = range(17)  # fmt: skip
+ GIVEN, KEPT, BEFORE, BLOCK_WIDTH) = range(20)  # fmt: skip
 AT_ONCE = -1
+#: What is known of the context of a single question: nothing, everything, or everything but as that of the last word.
+FRESH, SAME, NEXT = range(3)
 #: Rows of the work space that belong to the block itself, and the two of them that hold what all components say.
 BLOCK_ROWS = 6
 
@@ -62,9 +66,9 @@ PROTOCOL = "int64(int64, int64, int64)"
 
 #: Gates have this many rows for each length of a context: by half octaves of what its probabilities lack.
 GATE_BUCKETS = 16
-#: Rows of a component's work space for each of its tables, and besides.
+#: Rows of a component's work space for its unigrams and for each of its tables, and besides.
 TABLE_ROWS = 4
-EXTRA_ROWS = 6
+EXTRA_ROWS = 5
 
 
 @kernel
@@ -95,33 +99,33 @@ def row(space, number):
 
 
 @kernel
-def places_of(space, table):
-    """The row of a component's table, counted from 0, with the key of each column, then with the slot that was found.
+def todo_of(space, table):
+    """The row with the columns that are looked up in a component's table, after how many there are.
 
-    Row -1 is for unigrams.
+    Tables are counted from 0, and unigrams are -1. Of a single question it has the keys instead.
     """
     return row(space, TABLE_ROWS * (table + 1))
 
 
 @kernel
-def todo_of(space, table):
-    """The row with the columns that are looked up in a table, after how many there are."""
-    return row(space, TABLE_ROWS * table + 1)
-
-
-@kernel
 def hashes_of(space, table):
     """The row with the hashes that are looked up, in the order of :func:`todo_of`."""
-    return row(space, TABLE_ROWS * table + 2)
+    return row(space, TABLE_ROWS * (table + 1) + 1)
 
 
 @kernel
 def lines_of(space, table):
     """The row with where the seeds of those are, then their lines."""
-    return row(space, TABLE_ROWS * table + 3)
+    return row(space, TABLE_ROWS * (table + 1) + 2)
+
+
+@kernel
+def places_of(space, table):
+    """The row with the key of each column, then with the slot that was found."""
+    return row(space, TABLE_ROWS * (table + 1) + 3)
 
 
 @kernel
 def spare_row(space, tables, number):
-    """A row for other things, of EXTRA_ROWS - 1, behind those of so many tables."""
-    return row(space, TABLE_ROWS * tables + 1 + number)
+    """A row for other things, of EXTRA_ROWS, behind those of so many tables."""
+    return row(space, TABLE_ROWS * (tables + 1) + number)

@@ -43,18 +43,20 @@ from plre.model._plan import (
     ANSWER,
     ASK,
     AT_ONCE,
+    BEFORE,
     BLOCK,
-    BLOCK_ROWS,
-    BLOCK_WIDTH,
     BUFFER,
     COLUMNS,
     COMPONENT_WIDTH,
     COMPONENTS,
     CURRENT,
     FIRST,
+    FRESH,
     GATES,
+    GIVEN,
     HIGH,
     IDS,
+    KEPT,
     LACKING,
     LAST,
     LETTER_COUNT,
@@ -67,13 +69,18 @@ from plre.model._plan import (
     MEMBERS,
     MODEL_WIDTH,
     NEEDED,
+    NEXT,
+    OF_BOTH,
+    OF_WORD,
     OFFSET,
     ORDERS,
     OUT,
     OWN,
     REACH,
     ROW,
+    SAME,
     SHARES,
+    SINGLE,
     SLOT_COUNT,
     SLOTS,
     SPACE,
@@ -87,18 +94,16 @@ from plre.model._plan import (
     TABLES,
     TOTAL,
     WEIGHT,
-    WINDOW,
     WORDS,
     WORK,
     at,
     hashes_of,
     lines_of,
     places_of,
-    row,
     spare_row,
     todo_of,
 )
-from plre.model._tables import ask_lines, find_slots
+from plre.model._tables import ask_lines, find_single, find_slots
 from plre.text._kernels import BATCH, BOS, EOS, NOTHING, look_up, split_words
 
 #: Products of probabilities are turned into a logarithm before they get too small for a float.
@@ -114,28 +119,6 @@ def component_at(number):
 
 
 @kernel
-def begin_block(plan, work, ids):
-    """Make a block in a work space: where its rows are, and the ids that it is about."""
-    rows = work + 8 * BLOCK_WIDTH
-    poke64(work + 8 * IDS, ids)
-    poke64(work + 8 * OWN, row(rows, 0))
-    poke64(work + 8 * ROW, row(rows, 1))
-    poke64(work + 8 * LACKING, row(rows, 2))
-    poke64(work + 8 * MATCHED, row(rows, 3))
-    poke64(work + 8 * TOTAL, row(rows, 4))
-    poke64(work + 8 * LONGEST, row(rows, 5))
-    poke64(work + 8 * SPACE, row(rows, BLOCK_ROWS))
-    poke64(work + 8 * NEEDED, -1)
-    poke64(work + 8 * ORDERS, 0)
-
-
-@kernel
-def window_of(plan, work):
-    """The ids of a single question, at the end of its work space: a context of REACH words, and a word."""
-    return work + at(plan, WINDOW)
-
-
-@kernel
 def last_weight(plan, block, component):
     """Where a component's weight at the last position is kept."""
     return spare_row(at(block, SPACE) + at(plan, component + OFFSET), at(plan, component + TABLE_COUNT), 4)
@@ -143,14 +126,13 @@ def last_weight(plan, block, component):
 
 @kernel
 def find_positions(plan, block, first, last):
-    """Let all components find what they know of positions ``first`` to ``last``.
+    """Let all components find what they know of positions ``first`` to ``last`` of a text.
 
-    Text is looked up in stages, since what was found says what else is worth looking for. A single question has nothing
-    to do while it waits, and asks for everything at once.
+    That takes some stages, since what was found says what else is worth looking for.
     """
     poke64(block + 8 * FIRST, first)
     poke64(block + 8 * LAST, last)
-    at_once = last - first <= 2 or at(block, ORDERS) != 0
+    at_once = at(block, ORDERS) != 0
     for stage in range(1 if at_once else at(plan, STAGES)):
         poke64(block + 8 * CURRENT, AT_ONCE if at_once else stage)
         for number in range(at(plan, COMPONENTS)):
@@ -246,7 +228,7 @@ def score_positions(plan, block, first, last, probs, matched):
 def score_ids(plan, ids, work, probs, matched):
     """The probability of every position of a text, before which ``ids`` has REACH more."""
     block = address_of(work)
-    begin_block(plan, block, address_of(ids))
+    poke64(block + 8 * IDS, address_of(ids))
     first = at(plan, REACH)
     score_positions(plan, block, first, len(ids), probs, matched)
 
@@ -258,7 +240,7 @@ def score_orders(plan, ids, work, rows, orders):
     ``rows`` has a row of COLUMNS numbers for each order, to work in.
     """
     block = address_of(work)
-    begin_block(plan, block, address_of(ids))
+    poke64(block + 8 * IDS, address_of(ids))
     places = np.empty(len(rows), np.int64)
     for n in range(len(rows)):
         places[n] = address_of(rows) + 8 * COLUMNS * n
@@ -279,7 +261,9 @@ def score_line(plan, data, bos, eos):
     """log10 probability of one line without its newline; infinite if it holds ``<s>`` or ``</s>``."""
     block = at(plan, WORK)
     reach = at(plan, REACH)
-    begin_block(plan, block, window_of(plan, block))
+    poke64(block + 8 * GIVEN, -1)
+    poke64(block + 8 * KEPT, -1)
+    poke64(block + 8 * NEEDED, -1)
     window = at(block, IDS)
     ids = ints_at(window, reach + BATCH + 1)
     space = window + 4 * (reach + BATCH + 2)
@@ -326,11 +310,31 @@ def score_line(plan, data, bos, eos):
 
 
 @kernel
-def take_context(plan, window, words, count):
-    """Put a context of ``count`` ids at address ``words`` before the last place of a window; False if it is none."""
-    reach = at(plan, REACH)
+def same_ids(one, other, count):
+    """Whether so many ids at two addresses are the same."""
+    for i in range(count):  # noqa: SIM110
+        if peek32(one + 4 * i) != peek32(other + 4 * i):
+            return False
+    return True
+
+
+@kernel
+def take_context(plan, block, words, count):
+    """Put a context of ``count`` ids at address ``words`` before the last place of a window; False if it is none.
+
+    If it is the context that was last asked about, or follows from that, what was found is of use again.
+    """
+    window, reach = at(block, IDS), at(plan, REACH)
     if count < 0 or count > reach:
         return False
+    before = FRESH
+    if count == at(block, GIVEN) and same_ids(words, window + 4 * (reach - count), count):
+        before = SAME
+    elif count == at(block, KEPT) and same_ids(words, window + 4 * (reach + 1 - count), count):
+        before = NEXT
+    poke64(block + 8 * BEFORE, before)
+    poke64(block + 8 * GIVEN, -1)
+    poke64(block + 8 * KEPT, -1)
     for i in range(reach - count):
         poke32(window + 4 * i, at(plan, WORDS))
     for i in range(count):
@@ -338,23 +342,38 @@ def take_context(plan, window, words, count):
         if word >= at(plan, WORDS):
             return False
         poke32(window + 4 * (reach - count + i), word)
+    poke64(block + 8 * GIVEN, count)
     return True
+
+
+@kernel
+def ask_single(plan, block, word):
+    """Let all components answer about one word after the context in a block's window."""
+    reach = at(plan, REACH)
+    poke32(at(block, IDS) + 4 * reach, word)
+    poke64(block + 8 * FIRST, reach - 1)
+    poke64(block + 8 * LAST, reach + 1)
+    for number in range(at(plan, COMPONENTS)):
+        component = component_at(number)
+        call_address(at(plan, component + SINGLE), plan, component, block)
+    find_single(plan, at(block, SPACE), at(plan, OF_BOTH if at(block, BEFORE) == FRESH else OF_WORD))
+    answer_components(plan, block)
+    poke64(block + 8 * BEFORE, SAME)
 
 
 @kernel
 def step_window(plan, block, word):
     """P(word | context) for the context in a block's window, and how many words matter after it, that one included."""
     window, reach = at(block, IDS), at(plan, REACH)
-    poke32(window + 4 * reach, word)
     poke64(block + 8 * NEEDED, 0)
-    find_positions(plan, block, reach - 1, reach + 1)
-    answer_components(plan, block)
+    ask_single(plan, block, word)
     needed = at(block, NEEDED)
     kept = np.int64(0)
     while kept < needed and peek32(window + 4 * (reach - kept)) != at(plan, WORDS):
         kept += 1
         if peek32(window + 4 * (reach - kept + 1)) == BOS:
             break
+    poke64(block + 8 * KEPT, kept)
     return peek_double(at(block, TOTAL) + 16) if word != BOS else 0.0, kept
 
 
@@ -362,27 +381,24 @@ def step_window(plan, block, word):
 def step(plan, state, word):
     """log10 P(word | state) and the state after the word. What is no state, or no word, is a ValueError."""
     block = at(plan, WORK)
-    begin_block(plan, block, window_of(plan, block))
-    window = at(block, IDS)
     if state.size & 3 or word < 0 or word >= at(plan, WORDS):
         raise ValueError
-    if not take_context(plan, window, state.data, state.size >> 2):
+    if not take_context(plan, block, state.data, state.size >> 2):
         raise ValueError
     p, kept = step_window(plan, block, word)
-    return math.log10(p) if p > 0 else -np.inf, bytes_from(window + 4 * (at(plan, REACH) + 1 - kept), 4 * kept)
+    after = at(block, IDS) + 4 * (at(plan, REACH) + 1 - kept)
+    return math.log10(p) if p > 0 else -np.inf, bytes_from(after, 4 * kept)
 
 
 @kernel
 def step_many(plan, work, contexts, sizes, words, probs, matched, kept):
     """:func:`step` for many contexts (a row each, right-aligned) and words; one context may serve for all words."""
     block = address_of(work)
-    begin_block(plan, block, window_of(plan, block))
-    window = at(block, IDS)
     for b in range(len(words)):
         c = b if len(contexts) > 1 else 0
         size = np.int64(sizes[c])
         start = address_of(contexts) + 4 * (c * contexts.shape[1] + contexts.shape[1] - size)
-        if not take_context(plan, window, start, size) or words[b] < 0 or words[b] >= at(plan, WORDS):
+        if not take_context(plan, block, start, size) or words[b] < 0 or words[b] >= at(plan, WORDS):
             return b
         probs[b], kept[b] = step_window(plan, block, np.int64(words[b]))
         matched[b] = peek64(at(block, LONGEST) + 16)
@@ -395,10 +411,7 @@ def step_many(plan, work, contexts, sizes, words, probs, matched, kept):
 @kernel
 def know_context(plan, block):
     """Find out everything about the context in a block's window; the word after it may be any but ``<s>``."""
-    reach = at(plan, REACH)
-    poke32(at(block, IDS) + 4 * reach, EOS)
-    find_positions(plan, block, reach - 1, reach + 1)
-    answer_components(plan, block)
+    ask_single(plan, block, EOS)
 
 
 @kernel
@@ -455,11 +468,10 @@ def spread_range(plan, block, buffer, low, high, out):
 def spread_many(plan, work, buffer, contexts, sizes, out):
     """P(w | context) of all words, a row for each context; returns the first context that is none, or -1."""
     block = address_of(work)
-    begin_block(plan, block, window_of(plan, block))
     for b in range(len(out)):
         size = np.int64(sizes[b])
         start = address_of(contexts) + 4 * (b * contexts.shape[1] + contexts.shape[1] - size)
-        if not take_context(plan, at(block, IDS), start, size):
+        if not take_context(plan, block, start, size):
             return b
         know_context(plan, block)
         spread_range(plan, block, address_of(buffer), 0, at(plan, WORDS), out[b])
@@ -550,10 +562,9 @@ def draw_sharpened(plan, block, buffer, allowed, share, temperature, probs):
 def sample(plan, work, buffer, context, allowed, temperature, seed, probs, words):
     """Fill ``words`` with a random text that goes on from a context, up to ``</s>``; returns how many they are."""
     block = address_of(work)
-    begin_block(plan, block, window_of(plan, block))
     window, reach = at(block, IDS), at(plan, REACH)
     size = min(len(context), reach)
-    if not take_context(plan, window, address_of(context) + 4 * (len(context) - size), size):
+    if not take_context(plan, block, address_of(context) + 4 * (len(context) - size), size):
         return -1
     state = np.array([seed], np.uint64)
     for n in range(len(words)):
@@ -569,4 +580,6 @@ def sample(plan, work, buffer, context, allowed, temperature, seed, probs, words
         for i in range(reach - 1):
             poke32(window + 4 * i, peek32(window + 4 * (i + 1)))
         poke32(window + 4 * (reach - 1), w)
+        poke64(block + 8 * BEFORE, FRESH)
+        poke64(block + 8 * GIVEN, -1)
     return len(words)

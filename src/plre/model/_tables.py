@@ -37,6 +37,7 @@ from plre.model._plan import (
     LINES,
     LIST,
     LIST_BYTES,
+    LOOKUPS,
     NOWHERE,
     OWNERS,
     PER_LINE,
@@ -47,6 +48,7 @@ from plre.model._plan import (
     SHARD_BITS,
     at,
     packed,
+    row,
 )
 
 #: Odd numbers without pattern: the step from an owner's key to its records', and those that mix bits.
@@ -97,15 +99,27 @@ def found_in(places, hashes, column, lanes, nowhere):
 
 
 @kernel
+def seed_place(x, seeds, buckets):
+    """Where the seed of a hash is."""
+    return seeds + np.int64(high_product(x, np.uint64(buckets)))
+
+
+@kernel
+def line_place(x, seed, lines, shard_bits, height):
+    """Where the line of a hash is."""
+    return lines + 64 * (shard_of(x, shard_bits) * height + line_of(x, seed, np.uint64(height)))
+
+
+@kernel
 def ask_seeds(plan, table, hashes, places, first, last):
     """Turn keys into their hashes and where their seeds are, and ask for those, in columns ``first`` to ``last``.
 
     ``hashes``, which has the keys, and ``places`` are rows of the work space.
     """
-    seeds, buckets = at(plan, table + SEEDS), np.uint64(at(plan, table + BUCKETS))
+    seeds, buckets = at(plan, table + SEEDS), at(plan, table + BUCKETS)
     for k in range(first, last):
         x = hash_of(np.uint64(peek64(hashes + 8 * k)))
-        place = seeds + np.int64(high_product(x, buckets))
+        place = seed_place(x, seeds, buckets)
         prefetch_at(place)
         poke64(hashes + 8 * k, np.int64(x))
         poke64(places + 8 * k, place)
@@ -117,10 +131,33 @@ def ask_lines(plan, table, hashes, places, first, last):
     shard_bits, height, lines = at(plan, table + SHARD_BITS), at(plan, table + HEIGHT), at(plan, table + LINES)
     for k in range(first, last):
         x = np.uint64(peek64(hashes + 8 * k))
-        seed = peek8(peek64(places + 8 * k))
-        place = lines + 64 * (shard_of(x, shard_bits) * height + line_of(x, seed, np.uint64(height)))
+        place = line_place(x, peek8(peek64(places + 8 * k)), lines, shard_bits, height)
         prefetch_at(place)
         poke64(places + 8 * k, place)
+
+
+@kernel
+def find_single(plan, space, count):
+    """Look for the keys of a single question in the first ``count`` of its places."""
+    places = plan + 8 * at(plan, LOOKUPS)
+    for e in range(count):
+        table, keys = peek64(places + 16 * e), space + peek64(places + 16 * e + 8)
+        x = hash_of(np.uint64(peek64(keys)))
+        place = seed_place(x, at(plan, table + SEEDS), at(plan, table + BUCKETS))
+        prefetch_at(place)
+        poke64(row(keys, 1), np.int64(x))
+        poke64(row(keys, 2), place)
+    for e in range(count):
+        table, keys = peek64(places + 16 * e), space + peek64(places + 16 * e + 8)
+        x, seed = np.uint64(peek64(row(keys, 1))), peek8(peek64(row(keys, 2)))
+        lines, shard_bits, height = at(plan, table + LINES), at(plan, table + SHARD_BITS), at(plan, table + HEIGHT)
+        place = line_place(x, seed, lines, shard_bits, height)
+        prefetch_at(place)
+        poke64(row(keys, 2), place)
+    for e in range(count):
+        table, keys = peek64(places + 16 * e), space + peek64(places + 16 * e + 8)
+        x, line = np.uint64(peek64(row(keys, 1))), peek64(row(keys, 2))
+        poke64(row(keys, 3), slot_in(line, x, at(plan, table + LANES), plan + 8 * NOWHERE))
 
 
 @kernel

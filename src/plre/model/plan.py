@@ -48,7 +48,6 @@ class Plan:
         self._rooms: list[Room] = []
         self.words = len(vocab)
         self.reach = max(component.body.reach for component in components)
-        self._stages = [0]
         offset = 0
         self.buffer = 0
         for number, component in enumerate(components):
@@ -56,10 +55,10 @@ class Plan:
             own = self._describe(component, at)
             own[p.OFFSET], own[p.BUFFER] = 8 * p.COLUMNS * offset, self.buffer
             self._fields[at : at + p.COMPONENT_WIDTH] = [own.get(name, 0) for name in range(p.COMPONENT_WIDTH)]
-            offset += p.TABLE_ROWS * own[p.TABLE_COUNT] + p.EXTRA_ROWS
+            offset += p.TABLE_ROWS * (own[p.TABLE_COUNT] + 1) + p.EXTRA_ROWS
             self.buffer += own[p.SYMBOLS] + 1
         head = self._fields
-        head[p.STAGES] = 1 + max(self._stages)
+        self._list_lookups()
         head[p.WORDS], head[p.REACH], head[p.COMPONENTS] = self.words, self.reach, len(components)
         head[p.SLOTS], head[p.SLOT_COUNT] = self._address(vocab.slots), len(vocab.slots)
         head[p.STARTS] = self._address(vocab.starts)
@@ -67,10 +66,27 @@ class Plan:
         head[p.NOWHERE : p.NOT_ASKED + 2] = [*_NOTHING.tolist(), *_NOTHING.tolist()]
         head[p.WINDOW] = 8 * (p.BLOCK_WIDTH + p.COLUMNS * (p.BLOCK_ROWS + offset))
         self._size = head[p.WINDOW] // 8 + self.reach + BATCH + 8 + 3 * BATCH
-        own_work = self.work_space()
-        head[p.WORK] = self._address(own_work)
+        self._own_work = self.work_space()
+        head[p.WORK] = self._address(self._own_work)
         self.array = np.array(self._fields, np.int64)
         self.address = self._address(self.array)
+
+    def _list_lookups(self) -> None:
+        """Add the list of what a single question looks up, and the number of stages that text needs."""
+        fields, stages = self._fields, [0]
+        of_word, of_context = [], []
+        for number in range(len(self._components)):
+            at = p.MODEL_WIDTH + number * p.COMPONENT_WIDTH
+            for each in range(fields[at + p.TABLE_COUNT]):
+                table = fields[at + p.TABLES] + each * p.TABLE_WIDTH
+                if fields[table + p.LINES]:
+                    row = fields[at + p.OFFSET] + 8 * p.COLUMNS * p.TABLE_ROWS * (each + 1)
+                    of_word += [table, row + 16]
+                    of_context += [table, row + 8] if fields[table + p.SINCE] == 1 else []
+                    stages.append(fields[table + p.STAGE])
+        fields[p.STAGES], fields[p.LOOKUPS] = 1 + max(stages), len(fields)
+        fields[p.OF_WORD], fields[p.OF_BOTH] = len(of_word) // 2, (len(of_word) + len(of_context)) // 2
+        fields += [*of_word, *of_context]
 
     def spreading(self) -> int:
         """The address of the plan, with the functions that spread over the vocabulary: many questions need none."""
@@ -98,8 +114,15 @@ class Plan:
             self._rooms.append(room)
 
     def work_space(self) -> NDArray[np.int64]:
-        """Memory for one question at a time."""
-        return np.empty(self._size, np.int64)
+        """Memory for one question at a time: a block that knows where its rows are, and that nothing was asked yet."""
+        work = np.empty(self._size, np.int64)
+        start = work.ctypes.data
+        rows = start + 8 * p.BLOCK_WIDTH
+        for number, field in enumerate((p.OWN, p.ROW, p.LACKING, p.MATCHED, p.TOTAL, p.LONGEST, p.SPACE)):
+            work[field] = rows + 8 * p.COLUMNS * number
+        work[p.IDS] = start + self._fields[p.WINDOW]
+        work[p.NEEDED], work[p.ORDERS], work[p.GIVEN], work[p.KEPT] = -1, 0, -1, -1
+        return work
 
     def _address(self, array: NDArray[Any]) -> int:
         self._kept.append(array)
@@ -166,11 +189,11 @@ class Plan:
                 else:
                     own[p.RANKS] = self._checked(body.tensors[f"order{n}.ranks"], np.int32, slots[n - 3])
                     own[p.POINTERS] = self._checked(body.tensors[f"order{n}.pointers"], np.uint32, slots[n - 2])
-            self._stages.append(own.get(p.STAGE, 0))
             self._fields += [own.get(name, 0) for name in range(p.TABLE_WIDTH)]
         answer = _ngrams.answer_low_rank if body.low_rank else _ngrams.answer_ngrams
         return {
             p.ASK: _ngrams.ask_ngrams.address,
+            p.SINGLE: _ngrams.step_ngrams.address,
             p.ANSWER: answer.address,
             p.LEVELS: body.order,
             p.WEIGHTS: self._checked(body.tensors["weights"], np.float32, 2 * owners),
@@ -221,6 +244,7 @@ class Plan:
             self._fields += [own.get(name, 0) for name in range(p.TABLE_WIDTH)]
         return {
             p.ASK: _compact.ask_compact.address,
+            p.SINGLE: _compact.ask_compact.address,
             p.ANSWER: _compact.answer_compact.address,
             p.LEVELS: body.order,
             p.WEIGHTS: self._checked(tensors["weights"], np.float32, 2 * (body.symbols + 1)),
@@ -248,12 +272,12 @@ class Plan:
                 own[p.SINCE] = 2
                 late = len(body.chain) - level
                 own[p.STAGE] = max(0, late - 1) if kind == "events" else min(max(1, late), max(1, len(body.chain) - 2))
-                self._stages.append(own[p.STAGE])
                 self._fields += [own.get(name, 0) for name in range(p.TABLE_WIDTH)]
                 if kind == "contexts":
                     owners = shape.slots
         return {
             p.ASK: _contexts.ask_contexts.address,
+            p.SINGLE: _contexts.step_contexts.address,
             p.ANSWER: _contexts.answer_contexts.address,
             p.LEVELS: len(body.chain),
             p.CHAIN: chain,
