@@ -112,6 +112,35 @@ def _unbox_bytes(kind: Any, given: Any, c: Any) -> Any:
     return NativeValue(result._getvalue(), is_error=c.builder.not_(good))  # type: ignore[no-untyped-call]
 
 
+class _PlainWord(types.Type):
+    """A Python string as the address and the size of its UTF-8, or an int as itself and -1; nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__(name="PlainWord")
+
+
+plain_word = _PlainWord()
+register_model(_PlainWord)(_PlainBytesModel)
+make_attribute_wrapper(_PlainWord, "data", "data")
+make_attribute_wrapper(_PlainWord, "size", "size")
+
+
+@unbox(_PlainWord)  # type: ignore[no-untyped-call, untyped-decorator]
+def _unbox_word(kind: Any, given: Any, c: Any) -> Any:
+    result = cgutils.create_struct_proxy(kind)(c.context, c.builder)  # type: ignore[no-untyped-call]
+    bad = cgutils.alloca_once_value(c.builder, _I1(0))  # type: ignore[no-untyped-call]
+    is_text = c.builder.icmp_unsigned("==", c.pyapi.get_type(given), c.pyapi.get_c_object("PyUnicode_Type"))
+    with c.builder.if_else(is_text) as (text, other):
+        with text:
+            good, data, size = c.pyapi.string_as_string_and_size(given)
+            result.data, result.size = c.builder.ptrtoint(data, _I64), size
+            c.builder.store(c.builder.not_(good), bad)
+        with other:
+            result.data, result.size = c.pyapi.long_as_longlong(given), _I64(-1)
+            c.builder.store(c.pyapi.c_api_error(), bad)
+    return NativeValue(result._getvalue(), is_error=c.builder.load(bad))  # type: ignore[no-untyped-call]
+
+
 @box(_PlainBytes)  # type: ignore[no-untyped-call, untyped-decorator]
 def _box_bytes(kind: Any, value: Any, c: Any) -> Any:
     own = cgutils.create_struct_proxy(kind)(c.context, c.builder, value=value)  # type: ignore[no-untyped-call]

@@ -44,10 +44,10 @@ from plre._memory import peek32, peek64
 #: Of a slot of a chain of contexts: how far back it looks, the map by which, and how many symbols that has.
 SLOT_DISTANCE, SLOT_MAP, SLOT_SYMBOLS, CHAIN_WIDTH = range(4)
 
-#: Positions that are looked up together, and numbers of a row of the work space: one for each position and two more, or
-#: one for each length of n-grams, of which the longest is 64.
+#: Positions that are looked up together, and numbers of a row of the work space: one for each position, the two before
+#: and the one after them, or one for each length of n-grams, of which the longest is 64.
 BLOCK = 64
-COLUMNS = 66
+COLUMNS = 67
 #: A block: ids of the text, the first position and the one after the last, the stage at which it is looked up (or
 #: AT_ONCE), the work space; and for each column what a
 #: component answers: probability, row of the gates, missing mass, order matched; how many words matter after the last

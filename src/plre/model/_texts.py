@@ -1,14 +1,142 @@
-"""Adding up the probabilities of a text: all together, by kind of word, and line by line."""
+"""Texts: the probability of every position, and sums over them: all together, by kind of word, and line by line."""
 
 from __future__ import annotations
 
 import math
 
-from plre._jit import kernel
-from plre.text._kernels import EOS, UNK
+import numpy as np
+from numba import typeof, types
+
+from plre._jit import direct, kernel
+from plre._memory import address_of, bytes_at, hashes_at, ints_at, longs_at, peek32, peek64, peek_double, poke64
+from plre.model._plan import (
+    BLOCK,
+    COLUMNS,
+    GIVEN,
+    IDS,
+    KEPT,
+    LETTER_COUNT,
+    LETTERS,
+    LONGEST,
+    NEEDED,
+    ORDERS,
+    REACH,
+    SLOT_COUNT,
+    SLOTS,
+    STARTS,
+    TOTAL,
+    WORDS,
+    WORK,
+    at,
+)
+from plre.model._questions import answer_components, find_positions
+from plre.text._kernels import BATCH, BOS, EOS, NOTHING, UNK, look_up, split_words
 
 #: Products of probabilities are turned into a logarithm before they get too small for a float.
-_SMALL = 1e-200
+SMALL = 1e-200
+
+
+@kernel
+def score_positions(plan, block, first, last, probs, matched):
+    """The probability of positions ``first`` to ``last`` of the block's ids, and the longest n-gram found there.
+
+    Both are written to the entries from 0 on of ``probs`` and ``matched``.
+    """
+    ids, totals, longest = at(block, IDS), at(block, TOTAL), at(block, LONGEST)
+    for start in range(first, last, BLOCK):
+        stop = min(start + BLOCK, last)
+        find_positions(plan, block, start - 1, stop)
+        answer_components(plan, block)
+        for i in range(start, stop):
+            k = i - start + 2
+            begins = peek32(ids + 4 * i) in (BOS, at(plan, WORDS))  # never predicted
+            probs[i - first] = 1.0 if begins else peek_double(totals + 8 * k)
+            matched[i - first] = 0 if begins else peek64(longest + 8 * k)
+
+
+@kernel
+def score_ids(plan, ids, work, probs, matched):
+    """The probability of every position of a text, before which ``ids`` has REACH more."""
+    block = address_of(work)
+    poke64(block + 8 * IDS, address_of(ids))
+    first = at(plan, REACH)
+    score_positions(plan, block, first, len(ids), probs, matched)
+
+
+@kernel
+def score_orders(plan, ids, work, rows, orders):
+    """The probability of every position as each order of a component of n-grams has it: row n - 1 is that of order n.
+
+    ``rows`` has a row of COLUMNS numbers for each order, to work in.
+    """
+    block = address_of(work)
+    poke64(block + 8 * IDS, address_of(ids))
+    places = np.empty(len(rows), np.int64)
+    for n in range(len(rows)):
+        places[n] = address_of(rows) + 8 * COLUMNS * n
+    poke64(block + 8 * ORDERS, address_of(places))
+    first = at(plan, REACH)
+    for start in range(first, len(ids), BLOCK):
+        stop = min(start + BLOCK, len(ids))
+        find_positions(plan, block, start - 1, stop)
+        answer_components(plan, block)
+        for n in range(len(rows)):
+            for i in range(start, stop):
+                orders[n, i - first] = rows[n, i - start + 1] if ids[i] != BOS else 1.0
+    return places[0]  # which must live until here
+
+
+@direct(types.int64, typeof(b""), types.boolean, types.boolean)
+def score_line(plan, data, bos, eos):
+    """log10 probability of one line without its newline; infinite if it holds ``<s>`` or ``</s>``."""
+    block = at(plan, WORK)
+    reach = at(plan, REACH)
+    poke64(block + 8 * GIVEN, -1)
+    poke64(block + 8 * KEPT, -1)
+    poke64(block + 8 * NEEDED, -1)
+    window = at(block, IDS)
+    ids = ints_at(window, reach + BATCH + 1)
+    space = window + 4 * (reach + BATCH + 2)
+    begins, ends, hashes = (
+        longs_at(space, BATCH),
+        longs_at(space + 8 * BATCH, BATCH),
+        hashes_at(space + 16 * BATCH, BATCH),
+    )
+    slots, starts = ints_at(at(plan, SLOTS), at(plan, SLOT_COUNT)), ints_at(at(plan, STARTS), at(plan, WORDS) + 1)
+    letters = bytes_at(at(plan, LETTERS), at(plan, LETTER_COUNT))
+    for i in range(reach):
+        ids[i] = at(plan, WORDS)
+    if bos:
+        ids[reach - 1] = BOS
+    product = 1.0
+    total = 0.0
+    totals = at(block, TOTAL)
+    place = np.int64(0)
+    while True:
+        words, place = split_words(data, place, BATCH, begins, ends, hashes)
+        last, bad = look_up(slots, starts, letters, data, begins, ends, hashes, words, NOTHING, False, ids, reach)
+        if bad >= 0:
+            return np.inf
+        done = place == len(data)
+        if done and eos:
+            ids[last] = EOS
+            last += 1
+        for start in range(reach, last, BLOCK):
+            stop = min(start + BLOCK, last)
+            find_positions(plan, block, start - 1, stop)
+            answer_components(plan, block)
+            for k in range(2, stop - start + 2):
+                product *= peek_double(totals + 8 * k)
+                if product < SMALL:
+                    total += math.log10(product)
+                    product = 1.0
+        if done:
+            return total + math.log10(product)
+        for i in range(reach):
+            ids[i] = ids[last - reach + i]
+
+
+# --- sums ------------------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -24,19 +152,19 @@ def tally(ids, probs, matched, words, counts, sums, hits):
         p = probs[i]
         if EOS < w < words:
             known *= p
-            if known < _SMALL:
+            if known < SMALL:
                 sums[0] += math.log10(known)
                 known = 1.0
             counts[0] += 1
         elif w == UNK:
             unknown *= p
-            if unknown < _SMALL:
+            if unknown < SMALL:
                 sums[1] += math.log10(unknown)
                 unknown = 1.0
             counts[1] += 1
         elif w == EOS:
             end *= p
-            if end < _SMALL:
+            if end < SMALL:
                 sums[2] += math.log10(end)
                 end = 1.0
             counts[2] += 1
@@ -60,7 +188,7 @@ def line_scores(ids, probs, eos, lines):
         ends = ids[i] == EOS
         if eos or not ends:
             product *= probs[i]
-            if product < _SMALL:
+            if product < SMALL:
                 total += math.log10(product)
                 product = 1.0
         if ends:

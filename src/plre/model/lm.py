@@ -7,65 +7,28 @@ import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plre.errors import ModelFileError, PlreError, TextError, UsageError
-from plre.model import _questions as questions
+from plre.model import _spreading as spreading
+from plre.model import _texts as texts
 from plre.model import check, neighbours, storage
 from plre.model.component import Component
 from plre.model.contexts import Contexts
 from plre.model.plan import Plan
 from plre.model.scoring import Scored, Tally, score_ids, score_lines, score_text, tally_text
+from plre.model.steps import Context, State, Steps, Word, checked, log10, split
 from plre.progress import Progress
 from plre.text.encode import TextOptions
 from plre.text.sources import Errors, Source
 from plre.text.vocabulary import BOS, EOS, NOTHING, UNK, Vocabulary
 from plre.threads import cpu_count, parallel
 
-#: What a decoder carries from word to word: the words that still matter, as ids of 4 bytes, oldest first. Equal states
-#: give equal futures. Being bytes, states can be hashed, compared, copied and pickled for nothing.
-State = bytes
-#: A word, or its id.
-Word = str | int
-#: What stands before a word: a text, a list of words, or a state.
-Context = str | bytes | Sequence[Word]
-
 _LINES_A_TASK = 4096
 _MARKER = "the sentence holds <s> or </s>; plre adds them by itself (bos=True, eos=True)"
-
-
-class Step(NamedTuple):
-    """What :meth:`LanguageModel.advance` says with ``full=True``."""
-
-    logprob: float
-    state: State
-    #: The length of the longest n-gram that was found.
-    matched: int
-    unknown: bool
-
-
-class _Ids:
-    """The ids of words; those that were asked for before are ``known``, and found at once the next time."""
-
-    def __init__(self, vocab: Vocabulary) -> None:
-        self.vocab = vocab
-        self.known: dict[Word, int] = {}
-
-    def __getitem__(self, word: Word) -> int:
-        if isinstance(word, str):
-            w = self.known.get(word)
-            if w is None:
-                w = self.vocab[word]
-                if w:  # unknown words are not kept: there is no end to them
-                    self.known[word] = w
-            return w
-        if isinstance(word, int | np.integer) and 0 <= word < len(self.vocab):
-            self.known[int(word)] = int(word)
-            return int(word)
-        raise UsageError(f"{word!r} is neither a word nor the id of one: ids are 0 to {len(self.vocab) - 1}")
 
 
 class LanguageModel:
@@ -96,7 +59,8 @@ class LanguageModel:
         #: The longest n-gram that has a say; classes may have longer ones than words.
         self.reach = self.plan.reach
         self._address = self.plan.address
-        self._ids = _Ids(vocab)
+        self._steps = Steps(vocab, self.plan)
+        self._begin = np.int32(BOS).tobytes() if self.markers else b""
 
     # --- making, saving, loading -------------------------------------------------------------------------------------
 
@@ -162,7 +126,7 @@ class LanguageModel:
         """For each word (and ``</s>``): log10 probability, order of the n-gram matched, whether it is unknown."""
         scored = self._sentence(sentence, bos, eos)
         for i in range(scored.first, len(scored.ids)):
-            yield _log10(scored.probs[i]), int(scored.matched[i]), bool(scored.ids[i] == UNK)
+            yield log10(scored.probs[i]), int(scored.matched[i]), bool(scored.ids[i] == UNK)
 
     def score_lines(
         self, lines: Iterable[str], bos: bool = True, eos: bool = True, *, threads: int | None = None
@@ -198,7 +162,7 @@ class LanguageModel:
 
     @cached_property
     def _score_line(self) -> Callable[..., float]:
-        return questions.score_line.entry
+        return texts.score_line.entry
 
     # --- texts -------------------------------------------------------------------------------------------------------
 
@@ -245,115 +209,38 @@ class LanguageModel:
 
     def begin_state(self) -> State:
         """The state at the start of a sentence."""
-        return np.int32(BOS).tobytes() if self.markers else b""
+        return self._begin
 
     def null_state(self) -> State:
         """The state that knows nothing of what came before."""
         return b""
 
-    def advance(self, state: State, word: Word, *, full: bool = False) -> Any:
+    def advance(self, state: State, word: Word, full: bool = False) -> Any:
         """log10 P(word | state), and the state after the word; with ``full`` a :class:`Step`, which says more."""
-        self.advance = self._fast_advance()  # type: ignore[method-assign]
-        return self.advance(state, word, full=full)
-
-    def _fast_advance(self) -> Callable[..., Any]:
-        """:meth:`advance` as a function of its own, which needs no look at the model: that halves what Python takes."""
-        step, plan, ids, fully = questions.step.entry, self._address, self._ids, self._advance_fully
-        known = ids.known
-
-        def advance(state: State, word: Word, *, full: bool = False) -> Any:
-            """log10 P(word | state), and the state after the word; with ``full`` a :class:`Step`, which says more."""
-            if full:
-                return fully(state, word)
-            try:
-                w = known[word]
-            except KeyError:
-                w = ids[word]
-            try:
-                return step(plan, state, w)
-            except (ValueError, TypeError):
-                raise _not_a_state(state) from None
-
-        return advance
-
-    def _advance_fully(self, state: State, word: Word) -> Step:
-        probs, matched, states, ids = self._steps([state], [word])
-        return Step(_log10(probs[0]), states[0], int(matched[0]), bool(ids[0] == UNK))
+        self.advance = self._steps.advance()  # type: ignore[method-assign]
+        return self.advance(state, word, full)
 
     def advance_many(self, state: State, words: Sequence[Word]) -> tuple[NDArray[np.float64], list[State]]:
         """:meth:`advance` for each of several words after one state, as for the candidates of a beam."""
-        probs, _, states, _ = self._steps([state], words)
-        return _log10s(probs), states
+        made = self._steps.many(checked([state]), words)
+        return made.logprobs, made.states
 
     def advance_batch(self, states: Sequence[State], words: Sequence[Word]) -> tuple[NDArray[np.float64], list[State]]:
         """:meth:`advance` for many states, each with a word of its own."""
         if len(states) != len(words):
             raise UsageError(f"there are {len(states)} states but {len(words)} words; give one word for each state")
-        probs, _, states, _ = self._steps(states, words) if len(states) else (np.empty(0), None, [], None)
-        return _log10s(probs), states
+        made = self._steps.many(checked(states), words)
+        return made.logprobs, made.states
 
     def context(self, state: State) -> list[str]:
         """The words that a state stands for, oldest first: as much of the past as still matters."""
-        if type(state) is not bytes:
-            raise _not_a_state(state)
-        return [self.vocab.word(int(w)) for w in self._context(state)]
-
-    def _steps(
-        self, states: Sequence[State], words: Sequence[Word]
-    ) -> tuple[NDArray[np.float64], NDArray[np.int8], list[State], NDArray[np.int32]]:
-        """Probabilities, orders matched, states after each word, and ids; one state may serve for all words."""
-        for state in states:
-            if type(state) is not bytes:
-                raise _not_a_state(state)
-        contexts, sizes = self._contexts(states)
-        ids = np.array([self._ids[word] for word in words], np.int32)
-        probs, matched, kept = np.empty(len(ids)), np.empty(len(ids), np.int8), np.empty(len(ids), np.int64)
-        bad = questions.step_many(self._address, self.plan.work_space(), contexts, sizes, ids, probs, matched, kept)
-        if bad >= 0:
-            raise _not_a_state(states[bad if len(states) > 1 else 0])
-        after = np.concatenate(
-            [np.broadcast_to(contexts, (len(ids), self.reach)), ids[:, None]], axis=1, dtype=np.int32
-        )
-        data, width = after.tobytes(), 4 * (self.reach + 1)
-        ends = range(width, len(data) + 1, width)
-        return probs, matched, [data[end - 4 * n : end] for end, n in zip(ends, kept.tolist(), strict=True)], ids
+        return [self.vocab.word(int(w)) for w in self._steps.context(checked([state])[0])]
 
     # --- words -------------------------------------------------------------------------------------------------------
 
-    def _context(self, context: Context) -> NDArray[np.int32]:
-        """Ids of as much of a context as the model can use."""
-        if isinstance(context, bytes):
-            ids = np.frombuffer(context, np.int32) if len(context) % 4 == 0 else None
-            if ids is None or len(ids) > self.reach or (len(ids) and not 0 <= ids.min() <= ids.max() < len(self.vocab)):
-                raise _not_a_state(context)
-            return ids
-        words = _split(context)[-self.reach :]
-        return np.array([self._ids[word] for word in words], np.int32)
-
-    def _contexts(self, contexts: Sequence[Context]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Contexts as rows of ids, right-aligned, and how many ids each has."""
-        rows = [self._context(context) for context in contexts]
-        table = np.full((len(rows), self.reach), len(self.vocab), np.int32)
-        for row, ids in zip(table, rows, strict=True):
-            row[len(row) - len(ids) :] = ids
-        return table, np.array([len(ids) for ids in rows], np.int64)
-
     def prob(self, word: Word, context: Context = ()) -> float:
         """P(word | context)."""
-        contexts, sizes = self._contexts([context])
-        ids = np.array([self._ids[word]], np.int32)
-        probs = np.empty(1)
-        questions.step_many(
-            self._address,
-            self.plan.work_space(),
-            contexts,
-            sizes,
-            ids,
-            probs,
-            np.empty(1, np.int8),
-            np.empty(1, np.int64),
-        )
-        return float(probs[0])
+        return float(self._steps.many([context], [word]).probs[0])
 
     def distribution(self, context: Context = ()) -> NDArray[np.float64]:
         """P(w | context) for the whole vocabulary, by word id; sums to one. ``<s>`` has probability 0."""
@@ -363,10 +250,10 @@ class LanguageModel:
         """:meth:`distribution` for many contexts or states, as a table with a row for each."""
         if isinstance(contexts, str | bytes):
             raise UsageError("distributions takes a list of contexts; for one use distribution")
-        table, sizes = self._contexts(contexts)
+        table, sizes = self._steps.contexts(contexts)
         probs = np.empty((len(table), len(self.vocab)))
         with self.plan.room() as room:
-            questions.spread_many(self.plan.spreading(), room.work, room.buffer, table, sizes, probs)
+            spreading.spread_many(self.plan.spreading(), room.work, room.buffer, table, sizes, probs)
         return probs
 
     def _allowed(self, unknown: bool) -> NDArray[np.bool_]:
@@ -375,12 +262,12 @@ class LanguageModel:
 
     def next_words(self, context: Context = (), k: int = 10, *, special: bool = False) -> list[tuple[str, float]]:
         """The ``k`` most probable next words with their probabilities; ``special`` lets ``<unk>`` in."""
-        table, sizes = self._contexts([context])
+        table, sizes = self._steps.contexts([context])
         best = np.empty(min(max(k, 0), len(self.vocab)), np.int64)
         with self.plan.room() as room:
             probs = room.probs
-            questions.spread_many(self.plan.spreading(), room.work, room.buffer, table, sizes, probs[None])
-            count = questions.top_words(probs, self._allowed(special), best) if len(best) else 0
+            spreading.spread_many(self.plan.spreading(), room.work, room.buffer, table, sizes, probs[None])
+            count = spreading.top_words(probs, self._allowed(special), best) if len(best) else 0
             return [(self.vocab.word(int(w)), float(probs[w])) for w in best[:count]]
 
     def sample(
@@ -412,9 +299,9 @@ class LanguageModel:
             raise UsageError(f"temperature must be above 0, not {temperature}")
         if seed is not None and seed < 0:
             raise UsageError(f"the seed must be 0 or more, not {seed}")
-        start = self.context(context) if isinstance(context, bytes) else _split(context)
+        start = self.context(context) if isinstance(context, bytes) else split(context)
         words = [word for word in start if word not in ("", "<s>", "</s>", BOS, EOS)]
-        ids = np.array([*([BOS] if self.markers else []), *(self._ids[word] for word in words)], np.int32)
+        ids = self._steps.ids([BOS, *words] if self.markers else words)
         given = [word if isinstance(word, str) else self.vocab.word(word) for word in words]
         seed = secrets.randbits(63) if seed is None else seed
         plan = self.plan.spreading()
@@ -423,7 +310,7 @@ class LanguageModel:
             found = np.empty(max(max_words, 0), np.int32)
             own_seed = np.uint64((seed + number * _APART) % 2**64)
             with self.plan.room() as room:
-                n = questions.sample(
+                n = spreading.sample(
                     plan, room.work, room.buffer, ids, self._allowed(False), float(temperature), own_seed, room.probs,
                     found,
                 )  # fmt: skip
@@ -463,23 +350,3 @@ _APART = 0xD1342543DE82EF95
 
 def _not_a_sentence(given: object) -> UsageError:
     return UsageError(f"a sentence is one string with its words separated by spaces, not {type(given).__name__}")
-
-
-def _not_a_state(given: object) -> UsageError:
-    return UsageError(f"{given!r} is not a state of this model")
-
-
-def _log10(p: float) -> float:
-    return math.log10(p) if p > 0 else -math.inf
-
-
-def _log10s(probs: NDArray[np.float64]) -> NDArray[np.float64]:
-    with np.errstate(divide="ignore"):
-        return np.log10(probs)
-
-
-def _split(context: Context) -> list[Word]:
-    """A context as words; a string is split as text is, at ASCII white space only."""
-    if not isinstance(context, str):
-        return list(context)
-    return [word.decode("utf-8", "surrogatepass") for word in context.encode("utf-8", "surrogatepass").split()]

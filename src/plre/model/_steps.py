@@ -1,0 +1,164 @@
+"""Single questions: one word after a context, which is what decoders ask."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from plre._jit import direct, kernel
+from plre._memory import (
+    address_of,
+    bytes_at,
+    bytes_from,
+    call_address,
+    ints_at,
+    peek32,
+    peek64,
+    peek_double,
+    plain_bytes,
+    plain_word,
+    poke32,
+    poke64,
+)
+from plre.model._plan import (
+    BEFORE,
+    COMPONENTS,
+    FIRST,
+    FRESH,
+    GIVEN,
+    IDS,
+    KEPT,
+    LAST,
+    LETTER_COUNT,
+    LETTERS,
+    LONGEST,
+    NEEDED,
+    NEXT,
+    OF_BOTH,
+    OF_WORD,
+    REACH,
+    SAME,
+    SINGLE,
+    SLOT_COUNT,
+    SLOTS,
+    SPACE,
+    STARTS,
+    TOTAL,
+    WORDS,
+    WORK,
+    at,
+)
+from plre.model._questions import answer_components, component_at
+from plre.model._tables import find_single
+from plre.text._kernels import BOS, UNK, find_slot, hash_bytes, word_in
+
+
+@kernel
+def same_ids(one, other, count):
+    """Whether so many ids at two addresses are the same."""
+    for i in range(count):  # noqa: SIM110
+        if peek32(one + 4 * i) != peek32(other + 4 * i):
+            return False
+    return True
+
+
+@kernel
+def take_context(plan, block, words, count):
+    """Put a context of ``count`` ids at address ``words`` before the last place of a window; False if it is none.
+
+    If it is the context that was last asked about, or follows from that, what was found is of use again.
+    """
+    window, reach = at(block, IDS), at(plan, REACH)
+    if count < 0 or count > reach:
+        return False
+    before = FRESH
+    if count == at(block, GIVEN) and same_ids(words, window + 4 * (reach - count), count):
+        before = SAME
+    elif count == at(block, KEPT) and same_ids(words, window + 4 * (reach + 1 - count), count):
+        before = NEXT
+    poke64(block + 8 * BEFORE, before)
+    poke64(block + 8 * GIVEN, -1)
+    poke64(block + 8 * KEPT, -1)
+    for i in range(reach - count):
+        poke32(window + 4 * i, at(plan, WORDS))
+    for i in range(count):
+        word = peek32(words + 4 * i)
+        if word >= at(plan, WORDS):
+            return False
+        poke32(window + 4 * (reach - count + i), word)
+    poke64(block + 8 * GIVEN, count)
+    return True
+
+
+@kernel
+def ask_single(plan, block, word):
+    """Let all components answer about one word after the context in a block's window."""
+    reach = at(plan, REACH)
+    poke32(at(block, IDS) + 4 * reach, word)
+    poke64(block + 8 * FIRST, reach - 1)
+    poke64(block + 8 * LAST, reach + 1)
+    for number in range(at(plan, COMPONENTS)):
+        component = component_at(number)
+        call_address(at(plan, component + SINGLE), plan, component, block)
+    find_single(plan, at(block, SPACE), at(plan, OF_BOTH if at(block, BEFORE) == FRESH else OF_WORD))
+    answer_components(plan, block)
+    poke64(block + 8 * BEFORE, SAME)
+
+
+@kernel
+def step_window(plan, block, word):
+    """P(word | context) for the context in a block's window, and how many words matter after it, that one included."""
+    window, reach = at(block, IDS), at(plan, REACH)
+    poke64(block + 8 * NEEDED, 0)
+    ask_single(plan, block, word)
+    needed = at(block, NEEDED)
+    kept = np.int64(0)
+    while kept < needed and peek32(window + 4 * (reach - kept)) != at(plan, WORDS):
+        kept += 1
+        if peek32(window + 4 * (reach - kept + 1)) == BOS:
+            break
+    poke64(block + 8 * KEPT, kept)
+    return peek_double(at(block, TOTAL) + 16) if word != BOS else 0.0, kept
+
+
+@kernel
+def word_of(plan, data, size):
+    """The id of the word whose letters are at an address; that of ``<unk>`` if it is not known."""
+    if size <= 0:
+        return np.int64(UNK)
+    slots, starts = ints_at(at(plan, SLOTS), at(plan, SLOT_COUNT)), ints_at(at(plan, STARTS), at(plan, WORDS) + 1)
+    word, letters = bytes_at(data, size), bytes_at(at(plan, LETTERS), at(plan, LETTER_COUNT))
+    slot = find_slot(slots, starts, letters, word, 0, size, hash_bytes(word, 0, size))
+    return np.int64(max(word_in(slots, slot), UNK))
+
+
+@direct(plain_bytes, plain_bytes, plain_word)
+def step(address, state, word):
+    """log10 P(word | state) and the state after the word. What is no state, or no word, is a ValueError.
+
+    The address of the plan is given as bytes, too, since those are passed fastest.
+    """
+    plan = peek64(address.data)
+    block = at(plan, WORK)
+    w = word_of(plan, word.data, word.size) if word.size >= 0 else word.data
+    if w < 0 or w >= at(plan, WORDS) or state.size & 3 or not take_context(plan, block, state.data, state.size >> 2):
+        raise ValueError
+    p, kept = step_window(plan, block, w)
+    after = at(block, IDS) + 4 * (at(plan, REACH) + 1 - kept)
+    return math.log10(p) if p > 0 else -np.inf, bytes_from(after, 4 * kept)
+
+
+@kernel
+def step_many(plan, work, contexts, sizes, words, probs, matched, kept):
+    """:func:`step` for many contexts (a row each, right-aligned) and words; one context may serve for all words."""
+    block = address_of(work)
+    for b in range(len(words)):
+        c = b if len(contexts) > 1 else 0
+        size = np.int64(sizes[c])
+        start = address_of(contexts) + 4 * (c * contexts.shape[1] + contexts.shape[1] - size)
+        if not take_context(plan, block, start, size) or words[b] < 0 or words[b] >= at(plan, WORDS):
+            return b
+        probs[b], kept[b] = step_window(plan, block, np.int64(words[b]))
+        matched[b] = peek64(at(block, LONGEST) + 16)
+    return -1

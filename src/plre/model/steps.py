@@ -1,0 +1,145 @@
+"""Words after contexts and states, one question at a time or many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre.errors import UsageError
+from plre.model import _steps as kernels
+from plre.model.plan import Plan
+from plre.text.vocabulary import UNK, Vocabulary
+
+#: What a decoder carries from word to word: the words that still matter, as ids of 4 bytes, oldest first. Equal states
+#: give equal futures. Being bytes, states can be hashed, compared, copied and pickled for nothing.
+State = bytes
+#: A word, or its id.
+Word = str | int
+#: What stands before a word: a text, a list of words, or a state.
+Context = str | bytes | Sequence[Word]
+
+
+class Step(NamedTuple):
+    """What :meth:`LanguageModel.advance` says with ``full=True``."""
+
+    logprob: float
+    state: State
+    #: The length of the longest n-gram that was found.
+    matched: int
+    unknown: bool
+
+
+class StepTable(NamedTuple):
+    """The same for many words."""
+
+    probs: NDArray[np.float64]
+    states: list[State]
+    matched: NDArray[np.int8]
+    ids: NDArray[np.int32]
+
+    @property
+    def logprobs(self) -> NDArray[np.float64]:
+        """log10 of the probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.log10(self.probs)
+
+
+class Steps:
+    """The steps of a model from context to context."""
+
+    def __init__(self, vocab: Vocabulary, plan: Plan) -> None:
+        self._vocab = vocab
+        self._plan = plan
+
+    def ids(self, words: Sequence[Word]) -> NDArray[np.int32]:
+        """The ids of words."""
+        return np.array([self.word_id(word) for word in words], np.int32)
+
+    def word_id(self, word: Word) -> int:
+        """The id of a word, which may be given as its id."""
+        if isinstance(word, str):
+            return self._vocab[word]
+        if isinstance(word, int | np.integer) and 0 <= word < len(self._vocab):
+            return int(word)
+        raise UsageError(f"{word!r} is neither a word nor the id of one: ids are 0 to {len(self._vocab) - 1}")
+
+    def context(self, context: Context) -> NDArray[np.int32]:
+        """Ids of as much of a context as the model can use."""
+        if isinstance(context, bytes):
+            ids = np.frombuffer(context, np.int32) if len(context) % 4 == 0 else None
+            size = len(self._vocab)
+            if ids is None or len(ids) > self._plan.reach or (len(ids) and not 0 <= ids.min() <= ids.max() < size):
+                raise not_a_state(context)
+            return ids
+        return self.ids(split(context)[-self._plan.reach :])
+
+    def contexts(self, contexts: Sequence[Context]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Contexts as rows of ids, right-aligned, and how many ids each has."""
+        rows = [self.context(context) for context in contexts]
+        table = np.full((len(rows), self._plan.reach), len(self._vocab), np.int32)
+        for row, ids in zip(table, rows, strict=True):
+            row[len(row) - len(ids) :] = ids
+        return table, np.array([len(ids) for ids in rows], np.int64)
+
+    def many(self, contexts: Sequence[Context], words: Sequence[Word]) -> StepTable:
+        """One step for each word; one context may serve for all words."""
+        table, sizes = self.contexts(contexts)
+        ids = self.ids(words)
+        probs, matched, kept = np.empty(len(ids)), np.empty(len(ids), np.int8), np.empty(len(ids), np.int64)
+        with self._plan.room() as room:
+            kernels.step_many(self._plan.address, room.work, table, sizes, ids, probs, matched, kept)
+        after = np.concatenate([np.broadcast_to(table, (len(ids), table.shape[1])), ids[:, None]], axis=1)
+        data, width = after.astype(np.int32).tobytes(), 4 * after.shape[1]
+        ends = range(width, len(data) + 1, width)
+        states = [data[end - 4 * n : end] for end, n in zip(ends, kept.tolist(), strict=True)]
+        return StepTable(probs, states, matched, ids)
+
+    def advance(self) -> Callable[..., Any]:
+        """A function for single steps that needs no look at any object: that halves what Python takes."""
+        step, plan, many, word_id = kernels.step.entry, np.int64(self._plan.address).tobytes(), self.many, self.word_id
+
+        def advance(state: State, word: Word, full: bool = False) -> Any:
+            """log10 P(word | state), and the state after the word; with ``full`` a :class:`Step`, which says more."""
+            if full:
+                made = many(checked([state]), [word])
+                return Step(log10(made.probs[0]), made.states[0], int(made.matched[0]), bool(made.ids[0] == UNK))
+            try:
+                return step(plan, state, word)
+            except (ValueError, TypeError, OverflowError):
+                pass
+            number = word_id(word)  # words of odd types and letters are no reason to fail
+            try:
+                return step(plan, state, number)
+            except (ValueError, TypeError):
+                raise not_a_state(state) from None
+
+        return advance
+
+
+def checked(states: Sequence[State]) -> Sequence[State]:
+    """States, if all of them may be some."""
+    for state in states:
+        if type(state) is not bytes:
+            raise not_a_state(state)
+    return states
+
+
+def not_a_state(given: object) -> UsageError:
+    """The error for what is none."""
+    return UsageError(f"{given!r} is not a state of this model")
+
+
+def log10(p: float) -> float:
+    """The logarithm of a probability, which may be 0."""
+    return math.log10(p) if p > 0 else -math.inf
+
+
+def split(context: Context) -> list[Word]:
+    """A context as words; a string is split as text is, at ASCII white space only."""
+    if not isinstance(context, str):
+        return list(context)
+    return [word.decode("utf-8", "surrogatepass") for word in context.encode("utf-8", "surrogatepass").split()]
