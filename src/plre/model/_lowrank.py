@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from plre._jit import fast_kernel, kernel
-from plre._memory import peek32, peek64, peek_double, peek_float, poke64, poke_double, prefetch_at
+from plre._jit import kernel
+from plre._memory import dot_product, peek32, peek64, peek_double, poke64, poke_double, prefetch_at
 from plre.model._plan import (
     FACTOR_COUNT,
     FACTORS,
@@ -60,15 +60,6 @@ def pointer_of(plan, component, table, n, gram):
     return peek32(pointer_place(plan, component, table, n, gram))
 
 
-@fast_kernel
-def dot(one, other, rank):
-    """The product of two rows of single precision numbers at these addresses."""
-    total = 0.0
-    for k in range(rank):
-        total += np.float64(peek_float(one + 4 * k)) * np.float64(peek_float(other + 4 * k))
-    return total
-
-
 @kernel
 def product(plan, table, rank, right, left):
     """The product of a right and a left row of factors, by their pointers; 0 where they do not lie within them."""
@@ -76,7 +67,7 @@ def product(plan, table, rank, right, left):
     if rank > count or right < rank or right > count or left > count - rank:
         return 0.0
     factors = at(plan, table + FACTORS)
-    return dot(factors + 4 * (right - rank), factors + 4 * left, rank)
+    return dot_product(factors + 4 * (right - rank), factors + 4 * left, rank)
 
 
 @kernel

@@ -15,7 +15,6 @@ from plre._memory import (
     peek_double,
     poke32,
     poke64,
-    poke_double,
 )
 from plre.model._plan import (
     BEFORE,
@@ -41,6 +40,8 @@ from plre.text._kernels import BOS, EOS
 
 #: The first words of the vocabulary among which a sample is looked for; each further range is four times as long.
 _FIRST_RANGE = 512
+#: Words whose probabilities are added up together.
+_TOGETHER = 1024
 
 
 @kernel
@@ -63,38 +64,57 @@ def add_over_words(own, shares, weight, low, high, out):
 
 
 @kernel
-def add_over_symbols(own, table, symbols, shares, weight, low, high, out):
-    """Add a distribution over symbols, of which each word has its share; a symbol that there is not has none."""
+def add_over_symbols(own, table, symbols, shares, low, high, out):
+    """Add a distribution over symbols times its weight, of which each word has its share, and nothing if none."""
     size = high - low
     probs, made = doubles_at(own, symbols + 1), out[low:high]
     symbol, share = ints_at(table + 4 * low, size), floats_at(shares + 4 * low, size)
     for i in range(size):
-        made[i] += weight * probs[min(np.uint32(symbol[i]), np.uint32(symbols))] * np.float64(share[i])
+        made[i] += probs[min(np.uint32(symbol[i]), np.uint32(symbols))] * np.float64(share[i])
+
+
+@kernel
+def spread_components(plan, block, buffer, low, high):
+    """Let each component spread over the words ``low`` to ``high``, to its part of the buffer.
+
+    Components with symbols of their own spread over all of those when ``low`` is 0, and keep that for further ranges.
+    """
+    for number in range(at(plan, COMPONENTS)):
+        component = component_at(number)
+        words, symbols = at(plan, component + MAP) == 0, at(plan, component + SYMBOLS)
+        if not words and low > 0:
+            continue
+        own = buffer + 8 * at(plan, component + BUFFER)
+        poke64(block + 8 * LOW, low if words else 0)
+        poke64(block + 8 * HIGH, high if words else symbols)
+        poke64(block + 8 * OUT, own)
+        call_address(at(plan, component + SPREAD), plan, component, block)
+        if not words:
+            probs, weight = doubles_at(own, symbols + 1), peek_double(last_weight(plan, block, component))
+            for s in range(symbols):
+                probs[s] *= weight
+            probs[symbols] = 0.0
 
 
 @kernel
 def spread_range(plan, block, buffer, low, high, out):
     """P(w | context) for the words ``low`` to ``high``, once :func:`know_context` was called; 0 for ``<s>``.
 
-    Components with symbols of their own spread over those when ``low`` is 0, and keep that for further ranges.
+    What the components say is added up for some words after the others, so that those stay in the nearest cache.
     """
-    for w in range(low, high):
-        out[w] = 0.0
-    for number in range(at(plan, COMPONENTS)):
-        component = component_at(number)
-        table, shares, symbols = at(plan, component + MAP), at(plan, component + SHARES), at(plan, component + SYMBOLS)
-        own = buffer + 8 * at(plan, component + BUFFER)
-        poke64(block + 8 * LOW, low if table == 0 else 0)
-        poke64(block + 8 * HIGH, high if table == 0 else symbols)
-        poke64(block + 8 * OUT, own)
-        if table == 0 or low == 0:
-            call_address(at(plan, component + SPREAD), plan, component, block)
-        weight = peek_double(last_weight(plan, block, component))
-        if table == 0:
-            add_over_words(own, shares, weight, low, high, out)
-        else:
-            poke_double(own + 8 * symbols, 0.0)
-            add_over_symbols(own, table, symbols, shares, weight, low, high, out)
+    spread_components(plan, block, buffer, low, high)
+    for start in range(low, high, _TOGETHER):
+        stop = min(start + _TOGETHER, high)
+        out[start:stop] = 0.0
+        for number in range(at(plan, COMPONENTS)):
+            component = component_at(number)
+            table, shares = at(plan, component + MAP), at(plan, component + SHARES)
+            own = buffer + 8 * at(plan, component + BUFFER)
+            if table == 0:
+                weight = peek_double(last_weight(plan, block, component))
+                add_over_words(own, shares, weight, start, stop, out)
+            else:
+                add_over_symbols(own, table, at(plan, component + SYMBOLS), shares, start, stop, out)
     if low <= BOS < high:
         out[BOS] = 0.0
 
