@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from plre.ensemble.recipe import Rung
     from plre.evaluation.report import Report, evaluate
     from plre.lowrank.blocks import Rank
-    from plre.model.lm import LanguageModel, State
+    from plre.model.lm import LanguageModel
+    from plre.model.steps import State, Step
     from plre.progress import Progress
     from plre.pruning.prune import prune
     from plre.text.vocabulary import Vocabulary
@@ -40,7 +41,8 @@ _LAZY = {
     "Rank": "plre.lowrank.blocks",
     "Report": "plre.evaluation.report",
     "Rung": "plre.ensemble.recipe",
-    "State": "plre.model.lm",
+    "State": "plre.model.steps",
+    "Step": "plre.model.steps",
     "TuneResult": "plre.tuning.result",
     "Vocabulary": "plre.text.vocabulary",
     "cluster": "plre.clustering.cluster",
@@ -64,6 +66,7 @@ __all__ = [
     "Report",
     "Rung",
     "State",
+    "Step",
     "TextError",
     "TuneResult",
     "UsageError",

@@ -12,9 +12,12 @@ from plre._memory import (
     floats_at,
     ints_at,
     peek32,
+    peek64,
     peek_double,
+    peek_float,
     poke32,
     poke64,
+    poke_double,
 )
 from plre.model._plan import (
     BEFORE,
@@ -26,20 +29,23 @@ from plre.model._plan import (
     IDS,
     LOW,
     MAP,
+    MEMBER_STARTS,
+    MEMBER_WORDS,
     OUT,
     REACH,
     SHARES,
     SPREAD,
     SYMBOLS,
-    WORDS,
     at,
 )
 from plre.model._questions import component_at, last_weight
 from plre.model._steps import ask_single, take_context
 from plre.text._kernels import BOS, EOS
 
-#: The first words of the vocabulary among which a sample is looked for; each further range is four times as long.
+#: The first symbols among which a sample is looked for; the next range is as long as those before it together.
 _FIRST_RANGE = 512
+#: How often a word is drawn that is not allowed before all words are looked at.
+_TRIES = 64
 #: Words whose probabilities are added up together.
 _TOGETHER = 1024
 
@@ -51,72 +57,55 @@ def know_context(plan, block):
 
 
 @kernel
-def add_over_words(own, shares, weight, low, high, out):
-    """Add a distribution over words, of which each has its share (if there are any)."""
+def add_over_words(own, weight, low, high, out):
+    """Add a distribution over words."""
     probs, made = doubles_at(own + 8 * low, high - low), out[low:high]
-    if shares == 0:
-        for i in range(high - low):
-            made[i] += weight * probs[i]
-    else:
-        share = floats_at(shares + 4 * low, high - low)
-        for i in range(high - low):
-            made[i] += weight * probs[i] * np.float64(share[i])
+    for i in range(high - low):
+        made[i] += weight * probs[i]
 
 
 @kernel
-def add_over_symbols(own, table, symbols, shares, low, high, out):
-    """Add a distribution over symbols times its weight, of which each word has its share, and nothing if none."""
+def add_over_symbols(own, weight, table, symbols, shares, low, high, out):
+    """Add a distribution over symbols, of which each word has its share; a symbol that there is not has none."""
     size = high - low
     probs, made = doubles_at(own, symbols + 1), out[low:high]
     symbol, share = ints_at(table + 4 * low, size), floats_at(shares + 4 * low, size)
     for i in range(size):
-        made[i] += probs[min(np.uint32(symbol[i]), np.uint32(symbols))] * np.float64(share[i])
+        made[i] += weight * probs[min(np.uint32(symbol[i]), np.uint32(symbols))] * np.float64(share[i])
 
 
 @kernel
-def spread_components(plan, block, buffer, low, high):
-    """Let each component spread over the words ``low`` to ``high``, to its part of the buffer.
-
-    Components with symbols of their own spread over all of those when ``low`` is 0, and keep that for further ranges.
-    """
+def spread_components(plan, block, buffer):
+    """Let each component spread over all of its symbols, to its part of the buffer."""
     for number in range(at(plan, COMPONENTS)):
         component = component_at(number)
-        words, symbols = at(plan, component + MAP) == 0, at(plan, component + SYMBOLS)
-        if not words and low > 0:
-            continue
-        own = buffer + 8 * at(plan, component + BUFFER)
-        poke64(block + 8 * LOW, low if words else 0)
-        poke64(block + 8 * HIGH, high if words else symbols)
+        symbols, own = at(plan, component + SYMBOLS), buffer + 8 * at(plan, component + BUFFER)
+        poke64(block + 8 * LOW, 0)
+        poke64(block + 8 * HIGH, symbols)
         poke64(block + 8 * OUT, own)
         call_address(at(plan, component + SPREAD), plan, component, block)
-        if not words:
-            probs, weight = doubles_at(own, symbols + 1), peek_double(last_weight(plan, block, component))
-            for s in range(symbols):
-                probs[s] *= weight
-            probs[symbols] = 0.0
+        poke_double(own + 8 * symbols, 0.0)
 
 
 @kernel
-def spread_range(plan, block, buffer, low, high, out):
-    """P(w | context) for the words ``low`` to ``high``, once :func:`know_context` was called; 0 for ``<s>``.
+def spread_words(plan, block, buffer, out):
+    """P(w | context) for all words, once :func:`know_context` was called; 0 for ``<s>``.
 
     What the components say is added up for some words after the others, so that those stay in the nearest cache.
     """
-    spread_components(plan, block, buffer, low, high)
-    for start in range(low, high, _TOGETHER):
-        stop = min(start + _TOGETHER, high)
-        out[start:stop] = 0.0
+    spread_components(plan, block, buffer)
+    for low in range(0, len(out), _TOGETHER):
+        high = min(low + _TOGETHER, len(out))
+        out[low:high] = 0.0
         for number in range(at(plan, COMPONENTS)):
             component = component_at(number)
-            table, shares = at(plan, component + MAP), at(plan, component + SHARES)
-            own = buffer + 8 * at(plan, component + BUFFER)
+            table, symbols = at(plan, component + MAP), at(plan, component + SYMBOLS)
+            own, weight = buffer + 8 * at(plan, component + BUFFER), peek_double(last_weight(plan, block, component))
             if table == 0:
-                weight = peek_double(last_weight(plan, block, component))
-                add_over_words(own, shares, weight, start, stop, out)
+                add_over_words(own, weight, low, high, out)
             else:
-                add_over_symbols(own, table, at(plan, component + SYMBOLS), shares, start, stop, out)
-    if low <= BOS < high:
-        out[BOS] = 0.0
+                add_over_symbols(own, weight, table, symbols, at(plan, component + SHARES), low, high, out)
+    out[BOS] = 0.0
 
 
 @kernel
@@ -129,7 +118,7 @@ def spread_many(plan, work, buffer, contexts, sizes, out):
         if not take_context(plan, block, start, size):
             return b
         know_context(plan, block)
-        spread_range(plan, block, address_of(buffer), 0, at(plan, WORDS), out[b])
+        spread_words(plan, block, address_of(buffer), out[b])
     return -1
 
 
@@ -165,35 +154,78 @@ def random_share(state):
 
 
 @kernel
-def draw(plan, block, buffer, allowed, share, probs):
-    """The word at which the probabilities of all allowed words, added up by id, pass ``share`` of their sum; or -1.
+def draw_component(plan, block, share):
+    """The component at which the weights of all of them, added up, pass ``share``."""
+    passed, number = 0.0, np.int64(0)
+    while number < at(plan, COMPONENTS) - 1:
+        passed += peek_double(last_weight(plan, block, component_at(number)))
+        if passed > share:
+            break
+        number += 1
+    return component_at(number)
 
-    Frequent words have low ids, so most draws need only the first few hundred probabilities.
+
+@kernel
+def draw_symbol(plan, block, component, own, share):
+    """The symbol at which the probabilities of a component, added up, pass ``share``; or -1.
+
+    Frequent symbols have low numbers, so most draws need only the first few hundred probabilities.
     """
-    words = at(plan, WORDS)
-    low, high = np.int64(0), min(np.int64(_FIRST_RANGE), words)
-    passed, total, last = 0.0, 1.0, np.int64(-1)
-    while low < words:
-        spread_range(plan, block, buffer, low, high, probs)
-        if low == 0:
-            for w in range(len(allowed)):
-                if not allowed[w]:
-                    total -= probs[w]
-                    probs[w] = 0.0
-        for w in range(low, high):
-            if probs[w] > 0:
-                passed += probs[w]
-                last = np.int64(w)
-                if passed > share * total:
+    symbols = at(plan, component + SYMBOLS)
+    low, high = np.int64(0), min(np.int64(_FIRST_RANGE), symbols)
+    passed, last = 0.0, np.int64(-1)
+    while low < symbols:
+        poke64(block + 8 * LOW, low)
+        poke64(block + 8 * HIGH, high)
+        poke64(block + 8 * OUT, own)
+        call_address(at(plan, component + SPREAD), plan, component, block)
+        for s in range(low, high):
+            p = peek_double(own + 8 * s)
+            if p > 0:
+                passed += p
+                last = np.int64(s)
+                if passed > share:
                     return last
-        low, high = high, min(4 * high, words)
+        low, high = high, min(2 * high, symbols)
     return last  # the probabilities add up to a little less than one
 
 
 @kernel
+def draw_word(plan, component, symbol, share):
+    """The word at which the shares of all words of a symbol, added up, pass ``share``; or -1."""
+    if at(plan, component + MAP) == 0 or symbol < 0:
+        return symbol
+    words, starts = at(plan, component + MEMBER_WORDS), at(plan, component + MEMBER_STARTS)
+    shares = at(plan, component + SHARES)
+    passed, last = 0.0, np.int64(-1)
+    for i in range(peek64(starts + 8 * symbol), peek64(starts + 8 * symbol + 8)):
+        w = peek64(words + 8 * i)
+        p = np.float64(peek_float(shares + 4 * w))
+        if p > 0:
+            passed += p
+            last = w
+            if passed > share:
+                return last
+    return last
+
+
+@kernel
+def draw(plan, block, buffer, allowed, state):
+    """A random word, drawn from a component that is drawn by its weight; -1 if no allowed word was found."""
+    for _ in range(_TRIES):
+        component = draw_component(plan, block, random_share(state))
+        own = buffer + 8 * at(plan, component + BUFFER)
+        symbol = draw_symbol(plan, block, component, own, random_share(state))
+        w = draw_word(plan, component, symbol, random_share(state))
+        if w >= len(allowed) or (w >= 0 and allowed[w]):
+            return w
+    return np.int64(-1)
+
+
+@kernel
 def draw_sharpened(plan, block, buffer, allowed, share, temperature, probs):
-    """:func:`draw` with probabilities raised to the power 1 / temperature."""
-    spread_range(plan, block, buffer, 0, at(plan, WORDS), probs)
+    """The word at which probabilities to the power 1 / temperature, added up, pass ``share`` of their sum; or -1."""
+    spread_words(plan, block, buffer, probs)
     largest = 0.0
     for w in range(len(probs)):
         if w < len(allowed) and not allowed[w]:
@@ -224,11 +256,9 @@ def sample(plan, work, buffer, context, allowed, temperature, seed, probs, words
     state = np.array([seed], np.uint64)
     for n in range(len(words)):
         know_context(plan, block)
-        share = random_share(state)
-        if temperature == 1.0:
-            w = draw(plan, block, address_of(buffer), allowed, share, probs)
-        else:
-            w = draw_sharpened(plan, block, address_of(buffer), allowed, share, temperature, probs)
+        w = draw(plan, block, address_of(buffer), allowed, state) if temperature == 1.0 else np.int64(-1)
+        if w < 0:
+            w = draw_sharpened(plan, block, address_of(buffer), allowed, random_share(state), temperature, probs)
         if w < 0 or w == EOS:
             return n
         words[n] = w

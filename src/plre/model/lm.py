@@ -20,7 +20,7 @@ from plre.model.component import Component
 from plre.model.contexts import Contexts
 from plre.model.plan import Plan
 from plre.model.scoring import Scored, Tally, score_ids, score_lines, score_text, tally_text
-from plre.model.steps import Context, State, Steps, Word, checked, log10, split
+from plre.model.steps import Context, State, Stepper, Word, checked, log10, split
 from plre.progress import Progress
 from plre.text.encode import TextOptions
 from plre.text.sources import Errors, Source
@@ -28,6 +28,7 @@ from plre.text.vocabulary import BOS, EOS, NOTHING, UNK, Vocabulary
 from plre.threads import cpu_count, parallel
 
 _LINES_A_TASK = 4096
+_CONTEXTS_A_TASK = 8
 _MARKER = "the sentence holds <s> or </s>; plre adds them by itself (bos=True, eos=True)"
 
 
@@ -59,7 +60,7 @@ class LanguageModel:
         #: The longest n-gram that has a say; classes may have longer ones than words.
         self.reach = self.plan.reach
         self._address = self.plan.address
-        self._steps = Steps(vocab, self.plan)
+        self._steps = Stepper(vocab, self.plan)
         self._begin = np.int32(BOS).tobytes() if self.markers else b""
 
     # --- making, saving, loading -------------------------------------------------------------------------------------
@@ -246,14 +247,20 @@ class LanguageModel:
         """P(w | context) for the whole vocabulary, by word id; sums to one. ``<s>`` has probability 0."""
         return self.distributions([context])[0]
 
-    def distributions(self, contexts: Sequence[Context]) -> NDArray[np.float64]:
-        """:meth:`distribution` for many contexts or states, as a table with a row for each."""
+    def distributions(self, contexts: Sequence[Context], *, threads: int | None = None) -> NDArray[np.float64]:
+        """:meth:`distribution` for many contexts or states, on all cores, as a table with a row for each."""
         if isinstance(contexts, str | bytes):
             raise UsageError("distributions takes a list of contexts; for one use distribution")
         table, sizes = self._steps.contexts(contexts)
         probs = np.empty((len(table), len(self.vocab)))
-        with self.plan.room() as room:
-            spreading.spread_many(self.plan.spreading(), room.work, room.buffer, table, sizes, probs)
+        plan = self.plan.spreading
+
+        def run(first: int) -> None:
+            part = slice(first, first + _CONTEXTS_A_TASK)
+            with self.plan.room() as room:
+                spreading.spread_many(plan, room.work, room.buffer, table[part], sizes[part], probs[part])
+
+        parallel(run, range(0, len(table), _CONTEXTS_A_TASK), threads or cpu_count())
         return probs
 
     def _allowed(self, unknown: bool) -> NDArray[np.bool_]:
@@ -266,7 +273,7 @@ class LanguageModel:
         best = np.empty(min(max(k, 0), len(self.vocab)), np.int64)
         with self.plan.room() as room:
             probs = room.probs
-            spreading.spread_many(self.plan.spreading(), room.work, room.buffer, table, sizes, probs[None])
+            spreading.spread_many(self.plan.spreading, room.work, room.buffer, table, sizes, probs[None])
             count = spreading.top_words(probs, self._allowed(special), best) if len(best) else 0
             return [(self.vocab.word(int(w)), float(probs[w])) for w in best[:count]]
 
@@ -304,7 +311,7 @@ class LanguageModel:
         ids = self._steps.ids([BOS, *words] if self.markers else words)
         given = [word if isinstance(word, str) else self.vocab.word(word) for word in words]
         seed = secrets.randbits(63) if seed is None else seed
-        plan = self.plan.spreading()
+        plan = self.plan.sampling
 
         def run(number: int) -> str:
             found = np.empty(max(max_words, 0), np.int32)

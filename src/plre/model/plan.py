@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,7 @@ class Plan:
         fields[p.OF_WORD], fields[p.OF_BOTH] = len(of_word) // 2, (len(of_word) + len(of_context)) // 2
         fields += [*of_word, *of_context]
 
+    @cached_property
     def spreading(self) -> int:
         """The address of the plan, with the functions that spread over the vocabulary: many questions need none."""
         for number, component in enumerate(self._components):
@@ -100,6 +102,19 @@ class Plan:
                 function = _ngrams.spread_low_rank if body.low_rank else _ngrams.spread_ngrams
             self.array[p.MODEL_WIDTH + number * p.COMPONENT_WIDTH + p.SPREAD] = function.address
         return self.address
+
+    @cached_property
+    def sampling(self) -> int:
+        """The address of the plan, with everything that samples need: also the words of each symbol."""
+        for number, component in enumerate(self._components):
+            if component.symbols is not None:
+                symbols = np.minimum(component.symbols[:-1].view(np.uint32), component.body.symbols)
+                at = p.MODEL_WIDTH + number * p.COMPONENT_WIDTH
+                words = np.argsort(symbols, kind="stable")
+                starts = np.searchsorted(symbols[words], np.arange(component.body.symbols + 1))
+                self.array[at + p.MEMBER_WORDS] = self._address(words.astype(np.int64))
+                self.array[at + p.MEMBER_STARTS] = self._address(starts.astype(np.int64))
+        return self.spreading
 
     @contextmanager
     def room(self) -> Iterator[Room]:

@@ -48,12 +48,13 @@ class StepTable(NamedTuple):
             return np.log10(self.probs)
 
 
-class Steps:
+class Stepper:
     """The steps of a model from context to context."""
 
     def __init__(self, vocab: Vocabulary, plan: Plan) -> None:
         self._vocab = vocab
         self._plan = plan
+        self._known: dict[str, int] = {}
 
     def ids(self, words: Sequence[Word]) -> NDArray[np.int32]:
         """The ids of words."""
@@ -62,7 +63,12 @@ class Steps:
     def word_id(self, word: Word) -> int:
         """The id of a word, which may be given as its id."""
         if isinstance(word, str):
-            return self._vocab[word]
+            w = self._known.get(word)
+            if w is None:
+                w = self._vocab[word]
+                if w:  # unknown words are not kept: there is no end to them
+                    self._known[word] = w
+            return w
         if isinstance(word, int | np.integer) and 0 <= word < len(self._vocab):
             return int(word)
         raise UsageError(f"{word!r} is neither a word nor the id of one: ids are 0 to {len(self._vocab) - 1}")
