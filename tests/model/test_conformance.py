@@ -169,6 +169,35 @@ def test_states_are_values(lm: plre.LanguageModel) -> None:
     assert len(lm.context(a)) <= lm.reach - 1
 
 
+def test_questions_in_any_order_are_answered_alike(lm: plre.LanguageModel, other_text: list[str]) -> None:
+    """A step remembers its context: questions that come in between must not be noticed."""
+    draw = random.Random(1)
+    asked = {}
+    for line in other_text[:20]:
+        state = lm.begin_state()
+        for word in line.split():
+            asked[state, word] = lm.advance(state, word)
+            state = asked[state, word][1]
+    chosen = draw.choices(list(asked), k=600)
+    for state, word in chosen:
+        kind = draw.randrange(8)
+        if kind == 0:
+            lm.score("w3 w1 w2")
+        elif kind == 1:
+            lm.distribution(state)
+        elif kind == 2:
+            lm.sample(seed=1, max_words=2)
+        elif kind == 3:
+            with pytest.raises(plre.UsageError):
+                lm.advance(state + b"\xff\xff\xff\x7f", word)
+        assert lm.advance(state, word) == asked[state, word]
+    states, words = zip(*chosen, strict=True)
+    logprobs, after = lm.advance_batch(states, words)
+    expected = [asked[each] for each in chosen]
+    np.testing.assert_allclose(logprobs, [logprob for logprob, _ in expected], rtol=1e-14)
+    assert after == [state for _, state in expected]
+
+
 # "mixed best" has both presets in it.
 @pytest.mark.parametrize("method", [method for method in METHODS if method not in ("fast", "best", "pruned best")])
 def test_same_bytes_for_any_number_of_threads_and_for_two_runs(method: str, tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import weakref
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -47,6 +49,49 @@ def test_samples_follow_the_seed_and_the_model(lm: plre.LanguageModel) -> None:
             lm.sample(temperature=bad)
     with pytest.raises(UsageError, match="seed"):
         lm.sample(seed=-1)
+
+
+@pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
+def test_samples_of_many_components_follow_their_sum(text: list[str]) -> None:
+    lm = plre.train(text, order=3, classes=[8, 20], contexts=["1:1,w:1,0:2"], discounts=["mkn"])
+    count, context = 20_000, ["w1", "w2"]
+    drawn = [line.split()[2:] for line in lm.samples(count, context, max_words=1, seed=4)]
+    seen = Counter(line[0] if line else "</s>" for line in drawn)
+    probs = lm.distribution(["<s>", *context])
+    probs[[0, 1]] = 0
+    probs /= probs.sum()
+    assert set(seen) <= set(lm.vocab) - {"<unk>", "<s>"}
+    often = [w for w in range(len(probs)) if probs[w] * count >= 5]
+    expected = probs[often] * count
+    found = np.array([seen[lm.vocab.word(w)] for w in often])
+    chi = ((found - expected) ** 2 / expected).sum()
+    assert chi < len(often) + 5 * math.sqrt(2 * len(often))
+
+
+def test_words_of_all_kinds_step_alike(lm: plre.LanguageModel) -> None:
+    class Text(str):
+        __slots__ = ()
+
+    state = lm.begin_state()
+    number = lm.vocab["w1"]
+    steps = {lm.advance(state, word) for word in ("w1", Text("w1"), number, np.int64(number), np.int32(number))}
+    assert len(steps) == 1
+    assert lm.advance(state, "\udcff") == lm.advance(state, "nobody knows") == lm.advance(state, 0)
+    assert lm.advance(state, "") == lm.advance(state, "<unk>")
+    for word in (-1, len(lm.vocab), 2**70, 1.5, None, b"w1"):
+        with pytest.raises(UsageError, match="neither a word nor the id"):
+            lm.advance(state, word)
+    for bad in (None, "w1", 5, b"abc", b"\xff" * 4, state * 99):
+        with pytest.raises(UsageError, match="not a state"):
+            lm.advance(bad, "w1")
+
+
+def test_a_model_is_gone_when_nobody_needs_it(text: list[str]) -> None:
+    lm = plre.train(text, order=2, method="mkn")
+    lm.advance(lm.begin_state(), "w1")
+    seen = weakref.ref(lm)
+    del lm
+    assert seen() is None
 
 
 def test_neighbours_share_contexts() -> None:

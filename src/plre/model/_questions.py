@@ -67,7 +67,7 @@ def component_at(number):
 
 @kernel
 def last_weight(plan, block, component):
-    """Where a component's weight at the last position is kept."""
+    """Where a component's weight at the last position is kept, and behind it what its probabilities sum to there."""
     return spare_row(at(block, SPACE) + at(plan, component + OFFSET), at(plan, component + TABLE_COUNT), 4)
 
 
@@ -148,3 +148,5 @@ def answer_components(plan, block):
             weight = weight_of(plan, leader, member, peek64(rows + 8 * k), peek_double(lacking + 8 * k))
             poke_double(totals + 8 * k, peek_double(totals + 8 * k) + weight * p)
         poke_double(last_weight(plan, block, component), weight)
+        leads = member == 0 and members > 0
+        poke_double(last_weight(plan, block, component) + 8, 1.0 - peek_double(lacking + 8 * (columns - 1)) * leads)

@@ -155,14 +155,15 @@ def random_share(state):
 
 @kernel
 def draw_component(plan, block, share):
-    """The component at which the weights of all of them, added up, pass ``share``."""
+    """The component at which the mass of all of them, added up, passes ``share``, and what its probabilities sum to."""
     passed, number = 0.0, np.int64(0)
-    while number < at(plan, COMPONENTS) - 1:
-        passed += peek_double(last_weight(plan, block, component_at(number)))
-        if passed > share:
-            break
+    while True:
+        component = component_at(number)
+        weight, mass = last_weight(plan, block, component), peek_double(last_weight(plan, block, component) + 8)
+        passed += peek_double(weight) * mass
         number += 1
-    return component_at(number)
+        if passed > share or number == at(plan, COMPONENTS):
+            return component, mass
 
 
 @kernel
@@ -187,7 +188,7 @@ def draw_symbol(plan, block, component, own, share):
                 if passed > share:
                     return last
         low, high = high, min(2 * high, symbols)
-    return last  # the probabilities add up to a little less than one
+    return last  # rounded, they may add up to a little less
 
 
 @kernel
@@ -213,9 +214,9 @@ def draw_word(plan, component, symbol, share):
 def draw(plan, block, buffer, allowed, state):
     """A random word, drawn from a component that is drawn by its weight; -1 if no allowed word was found."""
     for _ in range(_TRIES):
-        component = draw_component(plan, block, random_share(state))
+        component, mass = draw_component(plan, block, random_share(state))
         own = buffer + 8 * at(plan, component + BUFFER)
-        symbol = draw_symbol(plan, block, component, own, random_share(state))
+        symbol = draw_symbol(plan, block, component, own, mass * random_share(state))
         w = draw_word(plan, component, symbol, random_share(state))
         if w >= len(allowed) or (w >= 0 and allowed[w]):
             return w
