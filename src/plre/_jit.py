@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from numba import njit
+from numba import njit, types
 from numba.core.caching import NullCache
 from numba.core.ccallback import CFunc
 from numba.core.compiler_lock import global_compiler_lock
@@ -26,6 +26,9 @@ def _compile(function: Kernel, **options: Any) -> Kernel:
     options = {"nogil": True, "error_model": "numpy", **options}
     compiled: Any = njit(**options)(function)
     compiled._cache = _cache(function, options)
+    find = compiled.get_call_template
+    # A kernel that is called with a constant would be compiled for that constant, and again for the next.
+    compiled.get_call_template = lambda args, kws: find(tuple(map(types.unliteral, args)), kws)
     return compiled
 
 
@@ -48,8 +51,13 @@ def fast_kernel(function: Kernel) -> Kernel:
 
 
 def inner_kernel(function: Kernel) -> Kernel:
-    """Compile as ``fast_kernel`` does, into each kernel that calls it: for what is called too often to be called."""
+    """Compile as ``fast_kernel`` does, into each kernel that calls it: a call would cost as much as its work."""
     return _compile(function, fastmath=_FAST, forceinline=True)
+
+
+def inlined_kernel(function: Kernel) -> Kernel:
+    """Compile as ``kernel`` does, into each kernel that calls it."""
+    return _compile(function, forceinline=True)
 
 
 class Direct:

@@ -15,7 +15,10 @@ from plre._memory import dot_product, peek32, peek64, peek_double, poke64, poke_
 from plre.model._plan import (
     FACTOR_COUNT,
     FACTORS,
+    FIRST,
+    LAST,
     NOWHERE,
+    OWN,
     POINTERS,
     RANK,
     RANKS,
@@ -71,13 +74,14 @@ def product(plan, table, rank, right, left):
 
 
 @kernel
-def add_low_rank(plan, component, table, n, columns, space, probs):
+def add_low_rank(plan, component, block, n, space):
     """Add the low rank layers of order n where they count: to unseen n-grams whose context and suffix were seen.
 
     Pointers are asked for first, then the factors they lead to, then all is computed.
     """
-    nowhere = plan + 8 * NOWHERE
-    tables = at(plan, component + TABLE_COUNT)
+    nowhere, probs = plan + 8 * NOWHERE, at(block, OWN)
+    tables, columns = at(plan, component + TABLE_COUNT), at(block, LAST) - at(block, FIRST) + 1
+    table = at(plan, component + TABLES) + (n - 2) * TABLE_WIDTH
     own, shorter, middles = places_of(space, n - 2), places_of(space, n - 3), places_of(space, n - 4 if n > 2 else -1)
     todo, rights, lefts = spare_row(space, tables, 0), spare_row(space, tables, 1), spare_row(space, tables, 2)
     count = np.int64(0)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plre._jit import c_kernel, kernel
+from plre._jit import c_kernel, inlined_kernel, kernel
 from plre._memory import either, peek32, peek64, peek_double, peek_float, poke64, poke_double
 from plre.model._gates import gate_bucket
 from plre.model._lowrank import add_low_rank, ask_rows, number_of, pointer_of, product, rank_of
@@ -99,7 +99,7 @@ def first_keys(plan, component, block, keys):
         poke64(keys + 8, symbol)
 
 
-@kernel
+@inlined_kernel
 def further_keys(plan, component, block, keys):
     """Compute the keys of the n-grams that end at the further positions of a block."""
     order, symbols, table = at(plan, component + LEVELS), at(plan, component + SYMBOLS), at(plan, component + MAP)
@@ -176,55 +176,59 @@ def step_ngrams(plan, component, block):
     return 0
 
 
-@kernel
-def answer_orders(plan, component, block, low_rank):
-    """Put together what the n-grams found say of each position, order by order from the lowest up."""
-    order, middle = at(plan, component + LEVELS), at(plan, component + MIDDLE)
-    space = at(block, SPACE) + at(plan, component + OFFSET)
-    nowhere = plan + 8 * NOWHERE
-    probs, matched, orders = at(block, OWN), at(block, MATCHED), at(block, ORDERS)
-    columns = at(block, LAST) - at(block, FIRST) + 1
+@inlined_kernel
+def begin_answer(plan, component, block, space):
+    """What unigrams say of each position."""
     unigrams, weights, words = at(plan, component + UNIGRAMS), at(plan, component + WEIGHTS), places_of(space, -1)
+    probs, matched = at(block, OWN), at(block, MATCHED)
     poke64(words, plan + 8 * NOT_ASKED)
-    for k in range(1, columns):
+    for k in range(1, at(block, LAST) - at(block, FIRST) + 1):
         symbol = peek64(words + 8 * k)
         poke64(words + 8 * k, weights + 8 * symbol - BACKOFF)
         poke_double(probs + 8 * k, np.float64(peek_float(unigrams + 4 * symbol)))
         poke64(matched + 8 * k, 1)
-    if orders != 0:
-        keep_order(orders, 1, probs, columns)
-    for n in range(2, order + 1):
-        own = order_table(plan, component, n)
-        places, contexts = places_of(space, n - 2), places_of(space, n - 3)
-        for k in range(at(plan, own + SINCE), columns):
-            place, context = peek64(places + 8 * k), peek64(contexts + 8 * (k - 1))
-            # Whatever is stored has its context and its suffix stored: else the check is right by chance.
-            stored = (n <= middle) | ((context != nowhere) & (peek64(contexts + 8 * k) != nowhere))
-            seen = (place != nowhere) & stored
-            poke64(places + 8 * k, either(seen, place, nowhere))
-            number = np.float64(peek_float(either(seen, place + PROBABILITY, context + BACKOFF)))
-            poke_double(probs + 8 * k, number * either(seen, 1.0, peek_double(probs + 8 * k)))
-            poke64(matched + 8 * k, either(seen, np.int64(n), peek64(matched + 8 * k)))
-        if low_rank and at(plan, own + FACTORS) != 0:
-            add_low_rank(plan, component, own, n, columns, space, probs)
-        if orders != 0:
-            keep_order(orders, n, probs, columns)
+    keep_order(block, 1)
+
+
+@inlined_kernel
+def answer_order(plan, component, block, space, n):
+    """From what order n - 1 says of each position to what the n-grams found say."""
+    nowhere, middle = plan + 8 * NOWHERE, at(plan, component + MIDDLE)
+    probs, matched = at(block, OWN), at(block, MATCHED)
+    places, contexts = places_of(space, n - 2), places_of(space, n - 3)
+    for k in range(at(plan, order_table(plan, component, n) + SINCE), at(block, LAST) - at(block, FIRST) + 1):
+        place, context = peek64(places + 8 * k), peek64(contexts + 8 * (k - 1))
+        # Whatever is stored has its context and its suffix stored: else the check is right by chance.
+        stored = (n <= middle) | ((context != nowhere) & (peek64(contexts + 8 * k) != nowhere))
+        seen = (place != nowhere) & stored
+        poke64(places + 8 * k, either(seen, place, nowhere))
+        number = np.float64(peek_float(either(seen, place + PROBABILITY, context + BACKOFF)))
+        poke_double(probs + 8 * k, number * either(seen, 1.0, peek_double(probs + 8 * k)))
+        poke64(matched + 8 * k, either(seen, np.int64(n), peek64(matched + 8 * k)))
+
+
+@inlined_kernel
+def end_answer(plan, component, block, space):
+    """What else has to be known of each position, or after the last."""
+    columns = at(block, LAST) - at(block, FIRST) + 1
     if at(plan, component + MISSING) != 0:
         open_gates(plan, component, block, columns, space)
     if at(block, NEEDED) >= 0:
         needed = at(block, NEEDED)
-        for n in range(1, order):
+        for n in range(1, at(plan, component + LEVELS)):
             place = peek64(places_of(space, n - 2) + 8 * (columns - 1))
-            if place != nowhere and peek_float(place + BACKOFF) != 1.0:
+            if place != plan + 8 * NOWHERE and peek_float(place + BACKOFF) != 1.0:
                 needed = max(needed, n)
         poke64(block + 8 * NEEDED, needed)
 
 
-@kernel
-def keep_order(orders, n, probs, columns):
-    """Write the probabilities as order n has them to a table with a row for each order."""
-    for k in range(1, columns):
-        poke_double(peek64(orders + 8 * (n - 1)) + 8 * (k - 1), peek_double(probs + 8 * k))
+@inlined_kernel
+def keep_order(block, n):
+    """Write the probabilities as order n has them to where they are wanted, if they are."""
+    orders, probs = at(block, ORDERS), at(block, OWN)
+    if orders != 0:
+        for k in range(1, at(block, LAST) - at(block, FIRST) + 1):
+            poke_double(peek64(orders + 8 * (n - 1)) + 8 * (k - 1), peek_double(probs + 8 * k))
 
 
 @kernel
@@ -248,15 +252,27 @@ def open_gates(plan, component, block, columns, space):
 
 @c_kernel(PROTOCOL)
 def answer_ngrams(plan, component, block):
-    """Answer for n-grams without low rank layers."""
-    answer_orders(plan, component, block, False)
+    """Put together what the n-grams found say of each position, order by order from the lowest up."""
+    space = at(block, SPACE) + at(plan, component + OFFSET)
+    begin_answer(plan, component, block, space)
+    for n in range(2, at(plan, component + LEVELS) + 1):
+        answer_order(plan, component, block, space, n)
+        keep_order(block, n)
+    end_answer(plan, component, block, space)
     return 0
 
 
 @c_kernel(PROTOCOL)
 def answer_low_rank(plan, component, block):
-    """Answer for n-grams with low rank layers."""
-    answer_orders(plan, component, block, True)
+    """The same for n-grams with low rank layers."""
+    space = at(block, SPACE) + at(plan, component + OFFSET)
+    begin_answer(plan, component, block, space)
+    for n in range(2, at(plan, component + LEVELS) + 1):
+        answer_order(plan, component, block, space, n)
+        if at(plan, order_table(plan, component, n) + FACTORS) != 0:
+            add_low_rank(plan, component, block, n, space)
+        keep_order(block, n)
+    end_answer(plan, component, block, space)
     return 0
 
 

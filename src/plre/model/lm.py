@@ -59,7 +59,6 @@ class LanguageModel:
         self.plan = Plan(vocab, self.components)
         #: The longest n-gram that has a say; classes may have longer ones than words.
         self.reach = self.plan.reach
-        self._address = self.plan.address
         self._steps = Stepper(vocab, self.plan)
         self._begin = np.int32(BOS).tobytes() if self.markers else b""
 
@@ -118,7 +117,7 @@ class LanguageModel:
             data = sentence.encode("utf-8", "surrogatepass")
         except AttributeError:
             raise _not_a_sentence(sentence) from None
-        score = self._score_line(self._address, data, bos and self.markers, eos and self.markers)
+        score = self._score_line(self.plan.texts, data, bos and self.markers, eos and self.markers)
         if score == math.inf:
             raise TextError(_MARKER)
         return score

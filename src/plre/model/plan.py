@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plre._jit import CKernel
 from plre.model import _compact, _contexts, _ngrams
 from plre.model import _plan as p
 from plre.model import tables as t
@@ -27,6 +28,36 @@ from plre.text._kernels import BATCH
 from plre.text.vocabulary import Vocabulary
 
 _NOTHING = np.array([0, 1, 1, 0], np.float32).view(np.int64)  # a record that was not found: backoff 1
+
+
+_NGRAMS = {
+    p.ASK: _ngrams.ask_ngrams,
+    p.SINGLE: _ngrams.step_ngrams,
+    p.ANSWER: _ngrams.answer_ngrams,
+    p.SPREAD: _ngrams.spread_ngrams,
+}
+_LOW_RANK = {**_NGRAMS, p.ANSWER: _ngrams.answer_low_rank, p.SPREAD: _ngrams.spread_low_rank}
+_COMPACT = {
+    p.ASK: _compact.ask_compact,
+    p.SINGLE: _compact.ask_compact,
+    p.ANSWER: _compact.answer_compact,
+    p.SPREAD: _compact.spread_compact,
+}
+_CONTEXTS = {
+    p.ASK: _contexts.ask_contexts,
+    p.SINGLE: _contexts.step_contexts,
+    p.ANSWER: _contexts.answer_contexts,
+    p.SPREAD: _contexts.spread_contexts,
+}
+
+
+def _functions(body: Ngrams | CompactNgrams | Contexts) -> dict[int, CKernel]:
+    """The compiled functions of a component's kind, by their fields in a plan."""
+    if isinstance(body, Contexts):
+        return _CONTEXTS
+    if isinstance(body, CompactNgrams):
+        return _COMPACT
+    return _LOW_RANK if body.low_rank else _NGRAMS
 
 
 @dataclass(frozen=True)
@@ -70,7 +101,7 @@ class Plan:
         self._own_work = self.work_space()
         head[p.WORK] = self._address(self._own_work)
         self.array = np.array(self._fields, np.int64)
-        self.address = self._address(self.array)
+        self._start = self._address(self.array)
 
     def _list_lookups(self) -> None:
         """Add the list of what a single question looks up, and the number of stages that text needs."""
@@ -90,22 +121,23 @@ class Plan:
         fields += [*of_word, *of_context]
 
     @cached_property
+    def texts(self) -> int:
+        """The address of the plan, with what questions about texts need: what nobody asks for is not compiled."""
+        return self._with(p.ASK, p.ANSWER)
+
+    @cached_property
+    def steps(self) -> int:
+        """The address of the plan, with what single questions need."""
+        return self._with(p.SINGLE, p.ANSWER)
+
+    @cached_property
     def spreading(self) -> int:
-        """The address of the plan, with the functions that spread over the vocabulary: many questions need none."""
-        for number, component in enumerate(self._components):
-            body = component.body
-            if isinstance(body, Contexts):
-                function = _contexts.spread_contexts
-            elif isinstance(body, CompactNgrams):
-                function = _compact.spread_compact
-            else:
-                function = _ngrams.spread_low_rank if body.low_rank else _ngrams.spread_ngrams
-            self.array[p.MODEL_WIDTH + number * p.COMPONENT_WIDTH + p.SPREAD] = function.address
-        return self.address
+        """The address of the plan, with what questions about the whole vocabulary need."""
+        return self._with(p.SINGLE, p.ANSWER, p.SPREAD)
 
     @cached_property
     def sampling(self) -> int:
-        """The address of the plan, with everything that samples need: also the words of each symbol."""
+        """The address of the plan, with what samples need: also the words of each symbol."""
         for number, component in enumerate(self._components):
             if component.symbols is not None:
                 symbols = np.minimum(component.symbols[:-1].view(np.uint32), component.body.symbols)
@@ -115,6 +147,14 @@ class Plan:
                 self.array[at + p.MEMBER_WORDS] = self._address(words.astype(np.int64))
                 self.array[at + p.MEMBER_STARTS] = self._address(starts.astype(np.int64))
         return self.spreading
+
+    def _with(self, *functions: int) -> int:
+        """The address of the plan, once it has these functions of each component's kind."""
+        for number, component in enumerate(self._components):
+            for function in functions:
+                address = _functions(component.body)[function].address
+                self.array[p.MODEL_WIDTH + number * p.COMPONENT_WIDTH + function] = address
+        return self._start
 
     @contextmanager
     def room(self) -> Iterator[Room]:
@@ -205,11 +245,7 @@ class Plan:
                     own[p.RANKS] = self._checked(body.tensors[f"order{n}.ranks"], np.int32, slots[n - 3])
                     own[p.POINTERS] = self._checked(body.tensors[f"order{n}.pointers"], np.uint32, slots[n - 2])
             self._fields += [own.get(name, 0) for name in range(p.TABLE_WIDTH)]
-        answer = _ngrams.answer_low_rank if body.low_rank else _ngrams.answer_ngrams
         return {
-            p.ASK: _ngrams.ask_ngrams.address,
-            p.SINGLE: _ngrams.step_ngrams.address,
-            p.ANSWER: answer.address,
             p.LEVELS: body.order,
             p.WEIGHTS: self._checked(body.tensors["weights"], np.float32, 2 * owners),
             p.MISSING: int(body.missing),
@@ -258,9 +294,6 @@ class Plan:
                     own[p.POINTERS] = self._checked(tensors[f"order{n}.pointers"], np.uint32, sizes[n - 2])
             self._fields += [own.get(name, 0) for name in range(p.TABLE_WIDTH)]
         return {
-            p.ASK: _compact.ask_compact.address,
-            p.SINGLE: _compact.ask_compact.address,
-            p.ANSWER: _compact.answer_compact.address,
             p.LEVELS: body.order,
             p.WEIGHTS: self._checked(tensors["weights"], np.float32, 2 * (body.symbols + 1)),
             p.MISSING: int(body.missing),
@@ -291,9 +324,6 @@ class Plan:
                 if kind == "contexts":
                     owners = shape.slots
         return {
-            p.ASK: _contexts.ask_contexts.address,
-            p.SINGLE: _contexts.step_contexts.address,
-            p.ANSWER: _contexts.answer_contexts.address,
             p.LEVELS: len(body.chain),
             p.CHAIN: chain,
             p.TABLES: first,

@@ -67,7 +67,7 @@ def _score_padded(lm: LanguageModel, padded: NDArray[np.int32], first: int = 0) 
     ids = padded[lm.reach :]
     probs, matched = np.empty(len(ids)), np.empty(len(ids), np.int8)
     plan = lm.plan
-    kernels.score_ids(plan.address, padded, plan.work_space(), probs, matched)
+    kernels.score_ids(plan.texts, padded, plan.work_space(), probs, matched)
     return Scored(ids, probs, matched, first)
 
 
@@ -76,7 +76,7 @@ def score_orders(lm: LanguageModel, ids: NDArray[np.int32]) -> NDArray[np.float6
     probs = np.empty((lm.order, len(ids)))
     padded = np.concatenate([np.full(lm.reach, len(lm.vocab), np.int32), ids])
     plan = lm.plan
-    kernels.score_orders(plan.address, padded, plan.work_space(), np.empty((lm.order, COLUMNS)), probs)
+    kernels.score_orders(plan.texts, padded, plan.work_space(), np.empty((lm.order, COLUMNS)), probs)
     return probs
 
 

@@ -97,7 +97,7 @@ class Stepper:
         ids = self.ids(words)
         probs, matched, kept = np.empty(len(ids)), np.empty(len(ids), np.int8), np.empty(len(ids), np.int64)
         with self._plan.room() as room:
-            kernels.step_many(self._plan.address, room.work, table, sizes, ids, probs, matched, kept)
+            kernels.step_many(self._plan.steps, room.work, table, sizes, ids, probs, matched, kept)
         after = np.concatenate([np.broadcast_to(table, (len(ids), table.shape[1])), ids[:, None]], axis=1)
         data, width = after.astype(np.int32).tobytes(), 4 * after.shape[1]
         ends = range(width, len(data) + 1, width)
@@ -106,7 +106,7 @@ class Stepper:
 
     def advance(self) -> Callable[..., Any]:
         """A function for single steps that needs no look at any object: that halves what Python takes."""
-        step, plan, many, word_id = kernels.step.entry, np.int64(self._plan.address).tobytes(), self.many, self.word_id
+        step, plan, many, word_id = kernels.step.entry, np.int64(self._plan.steps).tobytes(), self.many, self.word_id
 
         def advance(state: State, word: Word, full: bool = False) -> Any:
             """log10 P(word | state), and the state after the word; with ``full`` a :class:`Step`, which says more."""
