@@ -54,6 +54,9 @@ from plre.model._tables import find_single
 from plre.text._kernels import BOS, UNK, find_slot, hash_bytes, word_in
 
 
+_LOG10_OF_2 = math.log10(2)
+
+
 @kernel
 def same_ids(one, other, count):
     """Whether so many ids at two addresses are the same."""
@@ -146,7 +149,7 @@ def step(address, state, word):
         raise ValueError
     p, kept = step_window(plan, block, w)
     after = at(block, IDS) + 4 * (at(plan, REACH) + 1 - kept)
-    return math.log10(p) if p > 0 else -np.inf, bytes_from(after, 4 * kept)
+    return math.log2(p) * _LOG10_OF_2 if p > 0 else -np.inf, bytes_from(after, 4 * kept)
 
 
 @kernel
