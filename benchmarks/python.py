@@ -116,15 +116,20 @@ def vocabulary() -> list[Figure]:
         one_after_another(plre_train(plain("wikitext2", "train"), model, 3, "--preset", "best", "--dev", dev))
         lm = plre.load(model)
         sampled = sum(len(lm.sample(seed=seed).split()) + 1 for seed in range(SAMPLES))
+        together = sum(len(line.split()) + 1 for line in lm.samples(SAMPLES, seed=1))
         runs: dict[str, Run] = {
             "distribution": lambda: [lm.distribution(context)[0] for context in contexts],
             "next_words": lambda: [lm.next_words(context, k=5) for context in contexts],
             "sample": lambda: [lm.sample(seed=seed) for seed in range(SAMPLES)],
+            "distributions": lambda: lm.distributions(contexts[:200])[0, 0],
+            "samples": lambda: lm.samples(SAMPLES, seed=1),
         }
         seconds = {name: usage.seconds for name, usage in measure(runs).items()}
     each = {name: seconds[name] / len(contexts) * 1e3 for name in ("distribution", "next_words")}
     return [
         Figure("`lm.distribution`, best", each["distribution"], None, "ms", 0.15, alone=True),
         Figure("`lm.next_words(k=5)` against it", each["next_words"], each["distribution"], "ms", 1.3),
+        Figure("`lm.distributions` of 200 contexts, each", seconds["distributions"] / 200 * 1e3, None, "ms"),
         Figure("`lm.sample`, best", sampled / seconds["sample"], None, "words/s", at_least=20_000, alone=True),
+        Figure(f"`lm.samples({SAMPLES})`, best", together / seconds["samples"], None, "words/s"),
     ]

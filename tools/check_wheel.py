@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 #: Runs the command line, and tells at its end how many functions numba compiled (its own count, and ours).
 MEASURED = """
@@ -38,27 +39,47 @@ sys.exit(run(sys.argv[1:]))
 """
 
 
+class Answer(NamedTuple):
+    """What the first answer to a command took in a process that found no cache."""
+
+    what: str
+    #: Of processor time.
+    seconds: float
+    #: Functions that were compiled: by our count, and by numba's.
+    compiled: int
+    by_numba: int
+    #: Why machine code that came with the installation could not be used; None if it was.
+    misfit: str | None
+
+
 def main() -> None:
     """Measure a wheel."""
     (wheel,) = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
-        python = install(home / "venv", wheel)
-        text, line = home / "text", home / "line"
-        text.write_text("".join(sentences(1000)))
-        line.write_text("a short line\n")
-        setup = {"NUMBA_CACHE_DIR": str(home / "setup"), "PLRE_QUIET": "1"}
-        for method in (["--method", "mkn"], ["--preset", "best"]):
-            name = str(home / method[1])
-            run([str(home / "venv" / "bin" / "plre"), "train"], [str(text), "-o", name, "-q", *method], home, setup)
-        compiled = 0
-        for label, arguments in (
-            ("plre score, mkn", ["score", str(home / "mkn"), str(line)]),
-            ("plre score, best", ["score", str(home / "best"), str(line)]),
-            ("plre train, default, 1,000 lines", ["train", str(text), "-o", str(home / "new"), "-q"]),
-        ):
-            compiled += measure(label, python, arguments, home)
+        answers = first_answers(install(Path(folder, "venv"), wheel), Path(folder))
+    for answer in answers:
+        print(f"{answer.what:35} {answer.seconds:6.2f} s of processor time, ", end="")
+        print(f"compiled: {answer.compiled}, by numba's count {answer.by_numba}")
+        if answer.misfit:
+            print(f"  {answer.misfit}")
+    compiled = any(answer.compiled or answer.by_numba for answer in answers)
     sys.exit(1 if compiled and "none-any" not in wheel else 0)
+
+
+def first_answers(python: str, home: Path) -> list[Answer]:
+    """The first answers of an installation, each measured the second time: by then its files are in memory."""
+    text, line = home / "text", home / "line"
+    text.write_text("".join(sentences(1000)))
+    line.write_text("a short line\n")
+    setup = {"NUMBA_CACHE_DIR": str(home / "setup"), "PLRE_QUIET": "1"}
+    for method in (["--method", "mkn"], ["--preset", "best"]):
+        run([python, "-m", "plre", "train", str(text), "-o", str(home / method[1]), "-q", *method], home, setup)
+    commands = {
+        "plre score, mkn": ["score", str(home / "mkn"), str(line)],
+        "plre score, best": ["score", str(home / "best"), str(line)],
+        "plre train, default, 1,000 lines": ["train", str(text), "-o", str(home / "new"), "-q"],
+    }
+    return [[measure(what, python, arguments, home) for _ in range(2)][-1] for what, arguments in commands.items()]
 
 
 def install(folder: Path, wheel: str) -> str:
@@ -82,28 +103,21 @@ def sentences(count: int) -> list[str]:
     return lines
 
 
-def run(command: list[str], arguments: list[str], home: Path, more: dict[str, str]) -> None:
+def run(command: list[str], home: Path, more: dict[str, str]) -> None:
     """Run without anything that the developer's own environment has set."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "PLRE_", "PYTHON"))}
-    subprocess.run([*command, *arguments], cwd=home, env=kept | more, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(command, cwd=home, env=kept | more, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
 
 
-def measure(label: str, python: str, arguments: list[str], home: Path) -> int:
-    """Print what a command costs the second time (files in memory) with an empty cache; how much was compiled."""
-    told: dict[str, int] = {}
-    seconds = 0.0
-    for attempt in range(2):
-        cache = home / f"{label}{attempt}".replace(" ", "-").replace(",", "")
+def measure(what: str, python: str, arguments: list[str], home: Path) -> Answer:
+    """What a command costs with an empty cache."""
+    with tempfile.TemporaryDirectory(dir=home) as cache:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        variables = {"NUMBA_CACHE_DIR": str(cache), "TOLD": str(home / "told")}
-        run([python, "-c", MEASURED], arguments, home, variables)
+        run([python, "-c", MEASURED, *arguments], home, {"NUMBA_CACHE_DIR": cache, "TOLD": str(home / "told")})
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        told = json.loads((home / "told").read_text())
-    print(f"{label:35} {seconds:6.2f} s of processor time, compiled: {told['ours']}, by numba's count {told['numba']}")
-    if told["misfit"]:
-        print(f"  {told['misfit']}")
-    return int(told["ours"] + told["numba"])
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    told = json.loads((home / "told").read_text())
+    return Answer(what, seconds, told["ours"], told["numba"], told["misfit"])
 
 
 if __name__ == "__main__":

@@ -53,7 +53,6 @@ from plre.model._questions import answer_components, component_at
 from plre.model._tables import find_single
 from plre.text._kernels import BOS, UNK, find_slot, hash_bytes, word_in
 
-
 _LOG10_OF_2 = math.log10(2)
 
 
