@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import c_kernel, inlined_kernel, kernel
-from plre._memory import either, peek32, peek64, peek_double, peek_float, poke64, poke_double
+from plre._memory import call_address, either, peek32, peek64, peek_double, peek_float, poke64, poke_double
 from plre.model._gates import gate_bucket
 from plre.model._lowrank import add_low_rank, ask_rows, number_of, pointer_of, product, rank_of
 from plre.model._plan import (
@@ -35,12 +35,12 @@ from plre.model._plan import (
     MAP,
     MATCHED,
     MIDDLE,
-    MISSING,
     NEEDED,
     NEXT,
     NOT_ASKED,
     NOWHERE,
     OFFSET,
+    OPEN,
     ORDERS,
     OUT,
     OWN,
@@ -211,8 +211,8 @@ def answer_order(plan, component, block, space, n):
 def end_answer(plan, component, block, space):
     """What else has to be known of each position, or after the last."""
     columns = at(block, LAST) - at(block, FIRST) + 1
-    if at(plan, component + MISSING) != 0:
-        open_gates(plan, component, block, columns, space)
+    if at(plan, component + OPEN) != 0:
+        call_address(at(plan, component + OPEN), plan, component, block)
     if at(block, NEEDED) >= 0:
         needed = at(block, NEEDED)
         for n in range(1, at(plan, component + LEVELS)):
@@ -231,12 +231,13 @@ def keep_order(block, n):
             poke_double(peek64(orders + 8 * (n - 1)) + 8 * (k - 1), peek_double(probs + 8 * k))
 
 
-@kernel
-def open_gates(plan, component, block, columns, space):
+@c_kernel(PROTOCOL)
+def open_gates(plan, component, block):
     """The row of the gates of the context before each position, and what that lacks to sum to one.
 
     It is the longest context after which something was seen: the others lack nothing of their own.
     """
+    space, columns = at(block, SPACE) + at(plan, component + OFFSET), at(block, LAST) - at(block, FIRST) + 1
     rows, lacking = at(block, ROW), at(block, LACKING)
     for k in range(1, columns):
         poke64(rows + 8 * k, 0)
@@ -248,6 +249,7 @@ def open_gates(plan, component, block, columns, space):
             if missing > 0:
                 poke64(rows + 8 * k, n * GATE_BUCKETS + gate_bucket(missing))
                 poke_double(lacking + 8 * k, missing)
+    return 0
 
 
 @c_kernel(PROTOCOL)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import typeof, types
 
 from plre._jit import direct, kernel
-from plre._memory import address_of, bytes_at, hashes_at, ints_at, longs_at, peek32, peek64, peek_double, poke64
+from plre._memory import address_of, bytes_at, hashes_at, ints_at, longs_at, peek64, peek_double, poke64
 from plre.model._plan import (
     BLOCK,
     COLUMNS,
@@ -37,30 +37,20 @@ SMALL = 1e-200
 
 
 @kernel
-def score_positions(plan, block, first, last, probs, matched):
-    """The probability of positions ``first`` to ``last`` of the block's ids, and the longest n-gram found there.
-
-    Both are written to the entries from 0 on of ``probs`` and ``matched``.
-    """
-    ids, totals, longest = at(block, IDS), at(block, TOTAL), at(block, LONGEST)
-    for start in range(first, last, BLOCK):
-        stop = min(start + BLOCK, last)
+def score_ids(plan, ids, work, probs, matched):
+    """The probability of every position of a text, and the longest n-gram found; ``ids`` has REACH more before it."""
+    block, reach, words = address_of(work), at(plan, REACH), at(plan, WORDS)
+    poke64(block + 8 * IDS, address_of(ids))
+    totals, longest = at(block, TOTAL), at(block, LONGEST)
+    for start in range(reach, len(ids), BLOCK):
+        stop = min(start + BLOCK, len(ids))
         find_positions(plan, block, start - 1, stop)
         answer_components(plan, block)
         for i in range(start, stop):
             k = i - start + 2
-            begins = peek32(ids + 4 * i) in (BOS, at(plan, WORDS))  # never predicted
-            probs[i - first] = 1.0 if begins else peek_double(totals + 8 * k)
-            matched[i - first] = 0 if begins else peek64(longest + 8 * k)
-
-
-@kernel
-def score_ids(plan, ids, work, probs, matched):
-    """The probability of every position of a text, before which ``ids`` has REACH more."""
-    block = address_of(work)
-    poke64(block + 8 * IDS, address_of(ids))
-    first = at(plan, REACH)
-    score_positions(plan, block, first, len(ids), probs, matched)
+            begins = ids[i] in (BOS, words)  # never predicted
+            probs[i - reach] = 1.0 if begins else peek_double(totals + 8 * k)
+            matched[i - reach] = 0 if begins else peek64(longest + 8 * k)
 
 
 @kernel

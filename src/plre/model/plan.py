@@ -154,6 +154,8 @@ class Plan:
             for function in functions:
                 address = _functions(component.body)[function].address
                 self.array[p.MODEL_WIDTH + number * p.COMPONENT_WIDTH + function] = address
+            if isinstance(component.body, Ngrams) and component.body.missing:
+                self.array[p.MODEL_WIDTH + number * p.COMPONENT_WIDTH + p.OPEN] = _ngrams.open_gates.address
         return self._start
 
     @contextmanager
