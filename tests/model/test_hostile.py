@@ -35,7 +35,8 @@ import pytest
 from numpy.typing import NDArray
 
 import plre
-from plre.model import file, lm, plan, scoring, storage
+from plre.evaluation.describe import describe_model
+from plre.model import file, lm, plan, scoring, steps, storage
 from plre.model import tables as t
 from plre.model.compact import CompactNgrams
 from plre.model.lm import LanguageModel
@@ -930,7 +931,7 @@ class GuardedNumpy:
 def guard_answers() -> GuardedNumpy:
     """Let all that asks questions use guarded memory, as soon as it is told so."""
     stand_in = GuardedNumpy()
-    for module in (lm, plan, scoring, vocabulary):
+    for module in (lm, plan, scoring, steps, vocabulary):
         module.np = stand_in  # type: ignore[attr-defined]
     return stand_in
 
@@ -984,6 +985,7 @@ def _all_ngrams(model: LanguageModel, sound: Sound) -> None:
 
 QUESTIONS: dict[str, Callable[[LanguageModel, Sound], object]] = {
     "info": lambda m, s: (m.info(), m.nbytes, repr(m)),
+    "describe": lambda m, s: describe_model(m),
     "words": lambda m, s: (list(m.vocab), [word in m for word in [*s.words, "zzz", ""]]),
     "score": lambda m, s: [m.score(line) for line in s.lines],
     "full_scores": lambda m, s: [list(m.full_scores(line, bos=False)) for line in s.lines[:3]],

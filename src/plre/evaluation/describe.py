@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plre.evaluation.report import signature
+from plre.evaluation.report import reads_metadata, signature
 from plre.model.compact import CompactNgrams
 from plre.model.component import Component
 from plre.model.contexts import Contexts
@@ -11,6 +11,7 @@ from plre.model.ngrams import Ngrams
 from plre.text.vocabulary import SPECIAL
 
 
+@reads_metadata
 def describe_model(lm: LanguageModel) -> str:
     """How the model was made, what is in it and what takes the room."""
     about = lm.info()

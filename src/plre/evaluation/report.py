@@ -7,9 +7,11 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 from plre._version import __version__
+from plre.errors import ModelFileError
 from plre.model.lm import LanguageModel
 from plre.model.scoring import Scored, Tally
 from plre.progress import Progress
@@ -129,6 +131,23 @@ def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def reads_metadata(function: Callable[[LanguageModel], str]) -> Callable[[LanguageModel], str]:
+    """Make metadata that a function cannot use an error that names the file: anyone may have written it."""
+
+    @wraps(function)
+    def read(lm: LanguageModel) -> str:
+        try:
+            return function(lm)
+        except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as error:
+            raise ModelFileError(
+                f"{lm.path or 'the model'}: what it says about itself is damaged ({error!r}); "
+                "copy or train the model again"
+            ) from None
+
+    return read
+
+
+@reads_metadata
 def signature(lm: LanguageModel) -> str:
     """A line that says how a number was computed, short enough to stand below a table."""
     about = lm.metadata
