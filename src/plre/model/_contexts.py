@@ -111,16 +111,17 @@ def context_keys(plan, component, block, keys):
 def ask_contexts(plan, component, block):
     """Choose what is looked up at this stage, the finest levels first, and ask for its seeds.
 
-    Where an event was found, coarser levels do not matter.
+    Where an event was found, coarser levels do not matter; nor does anything where ``<s>`` stands.
     """
     space, current = at(block, SPACE) + at(plan, component + OFFSET), at(block, CURRENT)
     tables, nowhere = at(plan, component + TABLE_COUNT), plan + 8 * NOWHERE
-    columns = at(block, LAST) - at(block, FIRST) + 1
+    ids, first, levels = at(block, IDS), at(block, FIRST), at(plan, component + LEVELS)
+    columns = at(block, LAST) - first + 1
     finest = spare_row(space, tables, 0)
     if current <= 0:
         context_keys(plan, component, block, places_of(space, 0))
         for k in range(2, columns):
-            poke64(finest + 8 * k, -1)
+            poke64(finest + 8 * k, either(peek32(ids + 4 * (first + k - 1)) == BOS, levels, np.int64(-1)))
     for t in range(1, tables, 2):
         if at(plan, level_table(plan, component, t) + STAGE) < current:
             events = places_of(space, t)

@@ -120,7 +120,7 @@ def choose_columns(plan, component, block, n, space):
     """Choose the columns in which order n is looked up, and take their keys: all of those of the middle order.
 
     A longer n-gram can only be there if its context and its suffix are. A shorter one matters only if one of the two
-    that it is the suffix or the context of is not.
+    that it is the suffix or the context of is not. None ends in ``<s>``.
     """
     middle, since = at(plan, component + MIDDLE), at(plan, order_table(plan, component, n) + SINCE)
     every = np.int64(at(block, CURRENT) == AT_ONCE or middle in (0, n))
@@ -128,14 +128,15 @@ def choose_columns(plan, component, block, n, space):
     nowhere, not_asked = plan + 8 * NOWHERE, plan + 8 * NOT_ASKED
     places, found = places_of(space, n - 2), places_of(space, n - 2 + side)
     todo, keys = todo_of(space, n - 2), hashes_of(space, n - 2)
-    columns = at(block, LAST) - at(block, FIRST) + 1
+    columns, words = at(block, LAST) - at(block, FIRST) + 1, at(block, IDS) + 4 * (at(block, FIRST) - 1)
     count = np.int64(1)
     for k in range(since, columns):
         both = (peek64(found + 8 * k) != nowhere) & (peek64(found + 8 * (k + side)) != nowhere)
         poke64(todo + 8 * count, k)
         poke64(keys + 8 * count, peek64(places + 8 * k))
         poke64(places + 8 * k, nowhere)
-        count += every | (np.int64(both) ^ np.int64(side > 0))
+        wanted = every | (np.int64(both) ^ np.int64(side > 0))
+        count += wanted & np.int64(peek32(words + 4 * k) != BOS)
     poke64(todo, count - 1)
     poke64(places, not_asked)
     poke64(places + 8 * columns, not_asked)

@@ -72,6 +72,23 @@ def last_weight(plan, block, component):
 
 
 @kernel
+def visit_lines(plan, block, component, find):
+    """Ask for the lines in which a component looks at this stage, or find its slots in them."""
+    space, current = at(block, SPACE) + at(plan, component + OFFSET), at(block, CURRENT)
+    for t in range(at(plan, component + TABLE_COUNT)):
+        table = at(plan, component + TABLES) + t * TABLE_WIDTH
+        if at(plan, table + LINES) == 0:  # compact n-grams have none
+            break
+        if current != AT_ONCE and at(plan, table + STAGE) != current:
+            continue
+        todo, hashes, lines = todo_of(space, t), hashes_of(space, t), lines_of(space, t)
+        if find:
+            find_slots(plan, table, todo, hashes, lines, places_of(space, t))
+        else:
+            ask_lines(plan, table, hashes, lines, 1, peek64(todo) + 1)
+
+
+@kernel
 def find_positions(plan, block, first, last):
     """Let all components find what they know of positions ``first`` to ``last`` of a text.
 
@@ -85,21 +102,12 @@ def find_positions(plan, block, first, last):
         for number in range(at(plan, COMPONENTS)):
             component = component_at(number)
             call_address(at(plan, component + ASK), plan, component, block)
-        for finding in range(2):
-            for number in range(at(plan, COMPONENTS)):
-                component = component_at(number)
-                space = at(block, SPACE) + at(plan, component + OFFSET)
-                for t in range(at(plan, component + TABLE_COUNT)):
-                    table = at(plan, component + TABLES) + t * TABLE_WIDTH
-                    if at(plan, table + LINES) == 0:  # compact n-grams have none
-                        break
-                    if not at_once and at(plan, table + STAGE) != stage:
-                        continue
-                    todo, hashes, lines = todo_of(space, t), hashes_of(space, t), lines_of(space, t)
-                    if finding:
-                        find_slots(plan, table, todo, hashes, lines, places_of(space, t))
-                    else:
-                        ask_lines(plan, table, hashes, lines, 1, peek64(todo) + 1)
+        # The lines of a component are looked at when those of the next are asked for: later they might be gone again.
+        for number in range(at(plan, COMPONENTS) + 1):
+            if number < at(plan, COMPONENTS):
+                visit_lines(plan, block, component_at(number), False)
+            if number > 0:
+                visit_lines(plan, block, component_at(number - 1), True)
 
 
 @kernel

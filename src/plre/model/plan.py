@@ -229,7 +229,7 @@ class Plan:
         first = len(self._fields)
         owners = body.symbols + 1
         # Gates and low rank layers need to know of all orders.
-        middle = 0 if body.missing or body.low_rank or body.order < 4 else (body.order + 2) // 2
+        middle = 0 if body.missing or body.low_rank or body.order < 4 else body.order - 1
         shapes = [body.shape(n, size) for n, size in enumerate(sizes[1:], 2)]
         slots = [owners, *(shape.slots for shape in shapes)]
         for n, shape in enumerate(shapes, 2):
