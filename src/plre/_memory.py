@@ -102,18 +102,23 @@ make_attribute_wrapper(_PlainBytes, "size", "size")
 
 @unbox(_PlainBytes)  # type: ignore[no-untyped-call, untyped-decorator]
 def _unbox_bytes(kind: Any, given: Any, c: Any) -> Any:
-    """Take bytes from Python, and nothing but bytes: others are a TypeError."""
+    """Take bytes from Python; anything else has the size -1."""
     pointer, size = cgutils.alloca_once(c.builder, _I8.as_pointer()), cgutils.alloca_once(c.builder, _I64)  # type: ignore[no-untyped-call]
     good = c.pyapi.bytes_as_string_and_size(given, pointer, size)
+    with c.builder.if_then(c.builder.not_(good), likely=False):
+        c.pyapi.err_clear()
+        c.builder.store(_I64(-1), size)
     result = cgutils.create_struct_proxy(kind)(c.context, c.builder)  # type: ignore[no-untyped-call]
-    with cgutils.if_likely(c.builder, good):  # type: ignore[no-untyped-call]
-        result.data = c.builder.ptrtoint(c.builder.load(pointer), _I64)
-        result.size = c.builder.load(size)
-    return NativeValue(result._getvalue(), is_error=c.builder.not_(good))  # type: ignore[no-untyped-call]
+    result.data = c.builder.ptrtoint(c.builder.load(pointer), _I64)
+    result.size = c.builder.load(size)
+    return NativeValue(result._getvalue())  # type: ignore[no-untyped-call]
 
 
 class _PlainWord(types.Type):
-    """A Python string as the address and the size of its UTF-8, or an int as itself and -1; nothing else."""
+    """A word from Python: a string as the address and the size of its UTF-8, an int as itself and -1.
+
+    A string that has none is as good as an empty one; anything else has the size -2.
+    """
 
     def __init__(self) -> None:
         super().__init__(name="PlainWord")
@@ -128,17 +133,29 @@ make_attribute_wrapper(_PlainWord, "size", "size")
 @unbox(_PlainWord)  # type: ignore[no-untyped-call, untyped-decorator]
 def _unbox_word(kind: Any, given: Any, c: Any) -> Any:
     result = cgutils.create_struct_proxy(kind)(c.context, c.builder)  # type: ignore[no-untyped-call]
-    bad = cgutils.alloca_once_value(c.builder, _I1(0))  # type: ignore[no-untyped-call]
-    is_text = c.builder.icmp_unsigned("==", c.pyapi.get_type(given), c.pyapi.get_c_object("PyUnicode_Type"))
-    with c.builder.if_else(is_text) as (text, other):
-        with text:
-            good, data, size = c.pyapi.string_as_string_and_size(given)
-            result.data, result.size = c.builder.ptrtoint(data, _I64), size
-            c.builder.store(c.builder.not_(good), bad)
-        with other:
-            result.data, result.size = c.pyapi.long_as_longlong(given), _I64(-1)
-            c.builder.store(c.pyapi.c_api_error(), bad)
-    return NativeValue(result._getvalue(), is_error=c.builder.load(bad))  # type: ignore[no-untyped-call]
+    kind_of = c.pyapi.get_type(given)
+    is_text, is_int = (
+        c.builder.icmp_unsigned("==", kind_of, c.pyapi.get_c_object(name)) for name in ("PyUnicode_Type", "PyLong_Type")
+    )
+    found, size = (cgutils.alloca_once_value(c.builder, _I64(value)) for value in (0, -2))  # type: ignore[no-untyped-call]
+    with c.builder.if_then(c.builder.not_(is_int)):
+        good, text, length = c.pyapi.string_as_string_and_size(given)
+        with c.builder.if_else(good, likely=True) as (yes, no):
+            with yes:
+                c.builder.store(c.builder.ptrtoint(text, _I64), found)
+                c.builder.store(length, size)
+            with no:
+                c.pyapi.err_clear()
+                c.builder.store(c.builder.select(is_text, _I64(0), _I64(-2)), size)
+    with c.builder.if_then(c.builder.icmp_signed("==", c.builder.load(size), _I64(-2)), likely=False):
+        c.builder.store(c.pyapi.long_as_longlong(given), found)
+        with c.builder.if_else(c.pyapi.c_api_error(), likely=False) as (failed, fine):
+            with failed:
+                c.pyapi.err_clear()
+            with fine:
+                c.builder.store(_I64(-1), size)
+    result.data, result.size = c.builder.load(found), c.builder.load(size)
+    return NativeValue(result._getvalue())  # type: ignore[no-untyped-call]
 
 
 @box(_PlainBytes)  # type: ignore[no-untyped-call, untyped-decorator]

@@ -173,7 +173,7 @@ class _Work:
         lm.next_words(sentence)
         lm.sample(seed=0, max_words=5)
         _, state = lm.advance(lm.begin_state(), "w1")
-        lm.advance(state, "w1", full=True)
+        lm.full_advance(state, "w1")
         lm.advance_many(state, ["w1", "w2"])
         lm.advance_batch([state, state], ["w1", "w2"])
         lm.distributions([state, "w1 w2"])

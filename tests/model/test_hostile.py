@@ -992,9 +992,7 @@ QUESTIONS: dict[str, Callable[[LanguageModel, Sound], object]] = {
     "score_lines": lambda m, s: m.score_lines(s.lines * 6, threads=1),
     "perplexity": lambda m, s: m.perplexity(s.lines, threads=1),
     "advance": _walk,
-    "advance fully": lambda m, s: [
-        m.advance(state, w, full=True) for state in _walk(m, s)[:4:3] for w in (s.words[0], 2)
-    ],
+    "full_advance": lambda m, s: [m.full_advance(state, w) for state in _walk(m, s)[:4:3] for w in (s.words[0], 2)],
     "advance_many": lambda m, s: [m.advance_many(state, [*s.words, "zzz", 0, 2]) for state in _walk(m, s)[-2:]],
     "advance_batch": lambda m, s: m.advance_batch(_walk(m, s), (s.words * 12)[: len(_walk(m, s))]),
     "context": lambda m, s: [m.context(state) for state in _walk(m, s)],

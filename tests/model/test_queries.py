@@ -74,16 +74,20 @@ def test_words_of_all_kinds_step_alike(lm: plre.LanguageModel) -> None:
 
     state = lm.begin_state()
     number = lm.vocab["w1"]
-    steps = {lm.advance(state, word) for word in ("w1", Text("w1"), number, np.int64(number), np.int32(number))}
+    words = ("w1", Text("w1"), np.str_("w1"), number, np.int64(number), np.int32(number))
+    steps = {lm.advance(state, word) for word in words}
     assert len(steps) == 1
     assert lm.advance(state, "\udcff") == lm.advance(state, "nobody knows") == lm.advance(state, 0)
     assert lm.advance(state, "") == lm.advance(state, "<unk>")
     for word in (-1, len(lm.vocab), 2**70, 1.5, None, b"w1"):
-        with pytest.raises(UsageError, match="neither a word nor the id"):
+        with pytest.raises(UsageError, match="a word is given as a string, or as its id"):
             lm.advance(state, word)
+        with pytest.raises(UsageError, match="neither a word nor the id"):
+            lm.full_advance(state, word)
     for bad in (None, "w1", 5, b"abc", b"\xff" * 4, state * 99):
-        with pytest.raises(UsageError, match="not a state"):
-            lm.advance(bad, "w1")
+        for advance in (lm.advance, lm.full_advance):
+            with pytest.raises(UsageError, match="not a state"):
+                advance(bad, "w1")
 
 
 def test_a_model_is_gone_when_nobody_needs_it(text: list[str]) -> None:

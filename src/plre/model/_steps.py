@@ -21,6 +21,7 @@ from plre._memory import (
     poke32,
     poke64,
 )
+from plre.errors import UsageError
 from plre.model._plan import (
     BEFORE,
     COMPONENTS,
@@ -137,15 +138,17 @@ def word_of(plan, data, size):
 
 @direct(plain_bytes, plain_bytes, plain_word)
 def step(address, state, word):
-    """log10 P(word | state) and the state after the word. What is no state, or no word, is a ValueError.
+    """log10 P(word | state) and the state after the word.
 
     The address of the plan is given as bytes, too, since those are passed fastest.
     """
     plan = peek64(address.data)
     block = at(plan, WORK)
     w = word_of(plan, word.data, word.size) if word.size >= 0 else word.data
-    if w < 0 or w >= at(plan, WORDS) or state.size & 3 or not take_context(plan, block, state.data, state.size >> 2):
-        raise ValueError
+    if word.size == -2 or w < 0 or w >= at(plan, WORDS):
+        raise UsageError("a word is given as a string, or as its id in the vocabulary (an int below its size)")
+    if state.size & 3 or not take_context(plan, block, state.data, state.size >> 2):
+        raise UsageError("this is not a state of this model: those come from begin_state, null_state and advance")
     p, kept = step_window(plan, block, w)
     after = at(block, IDS) + 4 * (at(plan, REACH) + 1 - kept)
     return math.log2(p) * _LOG10_OF_2 if p > 0 else -np.inf, bytes_from(after, 4 * kept)

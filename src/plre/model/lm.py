@@ -20,7 +20,7 @@ from plre.model.component import Component
 from plre.model.contexts import Contexts
 from plre.model.plan import Plan
 from plre.model.scoring import Scored, Tally, score_ids, score_lines, score_text, tally_text
-from plre.model.steps import Context, State, Stepper, Word, checked, log10, split
+from plre.model.steps import Context, State, Step, Stepper, Word, checked, log10, split
 from plre.progress import Progress
 from plre.text.encode import TextOptions
 from plre.text.sources import Errors, Source
@@ -215,10 +215,15 @@ class LanguageModel:
         """The state that knows nothing of what came before."""
         return b""
 
-    def advance(self, state: State, word: Word, full: bool = False) -> Any:
-        """log10 P(word | state), and the state after the word; with ``full`` a :class:`Step`, which says more."""
+    def advance(self, state: State, word: Word, /) -> tuple[float, State]:
+        """log10 P(word | state), and the state after the word."""
         self.advance = self._steps.advance()  # type: ignore[method-assign]
-        return self.advance(state, word, full)
+        return self.advance(state, word)
+
+    def full_advance(self, state: State, word: Word) -> Step:
+        """:meth:`advance` with more to tell: the order of the n-gram matched, and whether the word is unknown."""
+        made = self._steps.many(checked([state]), [word])
+        return Step(log10(made.probs[0]), made.states[0], int(made.matched[0]), bool(made.ids[0] == UNK))
 
     def advance_many(self, state: State, words: Sequence[Word]) -> tuple[NDArray[np.float64], list[State]]:
         """:meth:`advance` for each of several words after one state, as for the candidates of a beam."""

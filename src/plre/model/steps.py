@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from types import MethodType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from plre.errors import UsageError
 from plre.model import _steps as kernels
 from plre.model.plan import Plan
-from plre.text.vocabulary import UNK, Vocabulary
+from plre.text.vocabulary import Vocabulary
 
 #: What a decoder carries from word to word: the words that still matter, as ids of 4 bytes, oldest first. Equal states
 #: give equal futures. Being bytes, states can be hashed, compared, copied and pickled for nothing.
@@ -24,7 +25,7 @@ Context = str | bytes | Sequence[Word]
 
 
 class Step(NamedTuple):
-    """What :meth:`LanguageModel.advance` says with ``full=True``."""
+    """What :meth:`LanguageModel.full_advance` says."""
 
     logprob: float
     state: State
@@ -104,26 +105,9 @@ class Stepper:
         states = [data[end - 4 * n : end] for end, n in zip(ends, kept.tolist(), strict=True)]
         return StepTable(probs, states, matched, ids)
 
-    def advance(self) -> Callable[..., Any]:
-        """A function for single steps that needs no look at any object: that halves what Python takes."""
-        step, plan, many, word_id = kernels.step.entry, np.int64(self._plan.steps).tobytes(), self.many, self.word_id
-
-        def advance(state: State, word: Word, full: bool = False) -> Any:
-            """log10 P(word | state), and the state after the word; with ``full`` a :class:`Step`, which says more."""
-            if full:
-                made = many(checked([state]), [word])
-                return Step(log10(made.probs[0]), made.states[0], int(made.matched[0]), bool(made.ids[0] == UNK))
-            try:
-                return step(plan, state, word)
-            except (ValueError, TypeError, OverflowError):
-                pass
-            number = word_id(word)  # words of odd types and letters are no reason to fail
-            try:
-                return step(plan, state, number)
-            except (ValueError, TypeError):
-                raise not_a_state(state) from None
-
-        return advance
+    def advance(self) -> Callable[[State, Word], tuple[float, State]]:
+        """A function for single steps: the compiled one itself, as a method of the plan's address."""
+        return MethodType(kernels.step.entry, np.int64(self._plan.steps).tobytes())
 
 
 def checked(states: Sequence[State]) -> Sequence[State]:
