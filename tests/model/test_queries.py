@@ -68,6 +68,14 @@ def test_samples_of_many_components_follow_their_sum(text: list[str]) -> None:
     assert chi < len(often) + 5 * math.sqrt(2 * len(often))
 
 
+def test_a_context_that_was_not_asked_about_is_not_remembered(lm: plre.LanguageModel) -> None:
+    expected = lm.distribution(["<s>"])
+    for context in (["w1"], ["w2", "w3"]):
+        lm.distribution(context)  # the room of a question has rows of another context now
+        assert lm.sample(max_words=0) == ""
+        np.testing.assert_array_equal(lm.distribution(["<s>"]), expected)
+
+
 def test_words_of_all_kinds_step_alike(lm: plre.LanguageModel) -> None:
     class Text(str):
         __slots__ = ()

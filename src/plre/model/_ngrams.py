@@ -24,6 +24,7 @@ from plre.model._plan import (
     CURRENT,
     FACTORS,
     FIRST,
+    FIRST_ORDER,
     FRESH,
     GATE_BUCKETS,
     HIGH,
@@ -34,7 +35,6 @@ from plre.model._plan import (
     LOW,
     MAP,
     MATCHED,
-    MIDDLE,
     NEEDED,
     NEXT,
     NOT_ASKED,
@@ -117,14 +117,14 @@ def further_keys(plan, component, block, keys):
 
 @kernel
 def choose_columns(plan, component, block, n, space):
-    """Choose the columns in which order n is looked up, and take their keys: all of those of the middle order.
+    """Choose the columns in which order n is looked up, and take their keys: all of those of the order that comes first.
 
     A longer n-gram can only be there if its context and its suffix are. A shorter one matters only if one of the two
     that it is the suffix or the context of is not. None ends in ``<s>``.
     """
-    middle, since = at(plan, component + MIDDLE), at(plan, order_table(plan, component, n) + SINCE)
-    every = np.int64(at(block, CURRENT) == AT_ONCE or middle in (0, n))
-    side = -1 if n > middle else 1
+    earliest, since = at(plan, component + FIRST_ORDER), at(plan, order_table(plan, component, n) + SINCE)
+    every = np.int64(at(block, CURRENT) == AT_ONCE or earliest in (0, n))
+    side = -1 if n > earliest else 1
     nowhere, not_asked = plan + 8 * NOWHERE, plan + 8 * NOT_ASKED
     places, found = places_of(space, n - 2), places_of(space, n - 2 + side)
     todo, keys = todo_of(space, n - 2), hashes_of(space, n - 2)
@@ -194,13 +194,13 @@ def begin_answer(plan, component, block, space):
 @inlined_kernel
 def answer_order(plan, component, block, space, n):
     """From what order n - 1 says of each position to what the n-grams found say."""
-    nowhere, middle = plan + 8 * NOWHERE, at(plan, component + MIDDLE)
+    nowhere, earliest = plan + 8 * NOWHERE, at(plan, component + FIRST_ORDER)
     probs, matched = at(block, OWN), at(block, MATCHED)
     places, contexts = places_of(space, n - 2), places_of(space, n - 3)
     for k in range(at(plan, order_table(plan, component, n) + SINCE), at(block, LAST) - at(block, FIRST) + 1):
         place, context = peek64(places + 8 * k), peek64(contexts + 8 * (k - 1))
         # Whatever is stored has its context and its suffix stored: else the check is right by chance.
-        stored = (n <= middle) | ((context != nowhere) & (peek64(contexts + 8 * k) != nowhere))
+        stored = (n <= earliest) | ((context != nowhere) & (peek64(contexts + 8 * k) != nowhere))
         seen = (place != nowhere) & stored
         poke64(places + 8 * k, either(seen, place, nowhere))
         number = np.float64(peek_float(either(seen, place + PROBABILITY, context + BACKOFF)))

@@ -13,9 +13,9 @@ from plre._memory import peek32, peek64
 
 #: Of the model: its words, the longest n-gram that has a say, its components, its vocabulary (``text/_kernels.py``), a
 #: work space for questions that keep the GIL, where in a work space the window of a single question is, and two records
-#: of 16 bytes that say backoff 1: one stands for what was not found, the other for what was not looked for; the stages
-#: in which text is looked up; and where a single question looks: a list of tables and places in the work space, how
-#: many of them are about the word and how many there are, those about the context included.
+#: of 16 bytes that say backoff 1: one stands for what was not found, the other for what lies outside of a block; the
+#: stages in which text is looked up; and where a single question looks: a list of tables and places in the work space,
+#: how many of them are about the word and how many there are, those about the context included.
 (WORDS, REACH, COMPONENTS, SLOTS, SLOT_COUNT, STARTS, LETTERS, LETTER_COUNT, WORK, WINDOW, NOWHERE, _1, NOT_ASKED, _2,
  STAGES, LOOKUPS, OF_WORD, OF_BOTH, MODEL_WIDTH) = range(19)  # fmt: skip
 
@@ -27,21 +27,21 @@ from plre._memory import peek32, peek64
 #: where its slots are described, where its part of the buffer for distributions begins, and for samples the words of
 #: each symbol and where they start.
 (ASK, SINGLE, ANSWER, OPEN, SPREAD, LEVELS, SYMBOLS, MAP, SHARES, WEIGHT, MEMBERS, GATES, ROOT, UNIGRAMS, WEIGHTS,
- MISSING, TABLES, TABLE_COUNT, MIDDLE, OFFSET, CHAIN, BUFFER, MEMBER_WORDS, MEMBER_STARTS,
+ MISSING, TABLES, TABLE_COUNT, FIRST_ORDER, OFFSET, CHAIN, BUFFER, MEMBER_WORDS, MEMBER_STARTS,
  COMPONENT_WIDTH) = range(25)  # fmt: skip
 
 #: Of a table: its lines and seeds, the bits that choose a shard, buckets of all shards and lines of each, the lanes in
-#: which checks stand, words of 4 bytes in a slot, slots of a line and a factor that divides by the words of a slot; the
+#: which checks stand, slots of a line and a factor that divides by the words of a slot; the
 #: symbols of its records and bytes of a symbol, how many records there are, the bits that end a run; where the run of
 #: each owner starts, bytes of such a number, and how many owners there are; the first column that is looked up in it (2
 #: if the position before those of a block does not matter) and at which stage; and the low rank layers
 #: (``_lowrank.py``).
 #: From STRIDE on, of compact n-grams (``_compact.py``): bytes of a record, of a symbol, of a number and of a start, and
 #: the codes of probabilities, of weights and of both sides' factors.
-(LINES, SEEDS, SHARD_BITS, BUCKETS, HEIGHT, LANES, SLOT, PER_LINE, INVERSE, LIST, LIST_BYTES, RECORDS, ENDS,
+(LINES, SEEDS, SHARD_BITS, BUCKETS, HEIGHT, LANES, PER_LINE, INVERSE, LIST, LIST_BYTES, RECORDS, ENDS,
  RUNS, RUN_BYTES, OWNERS, SINCE, STAGE, RANKS, POINTERS, FACTORS, FACTOR_COUNT, RANK,
  STRIDE, SYMBOL_BYTES, NUMBER_BYTES, START_BYTES, PROB_BASE, PROB_STEP, WEIGHT_BASE, WEIGHT_STEP, RIGHT_BASE,
- RIGHT_STEP, LEFT_BASE, LEFT_STEP, TABLE_WIDTH) = range(36)  # fmt: skip
+ RIGHT_STEP, LEFT_BASE, LEFT_STEP, TABLE_WIDTH) = range(35)  # fmt: skip
 
 #: Of a slot of a chain of contexts: how far back it looks, the map by which, and how many symbols that has.
 SLOT_DISTANCE, SLOT_MAP, SLOT_SYMBOLS, CHAIN_WIDTH = range(4)
@@ -60,7 +60,7 @@ COLUMNS = 67
 AT_ONCE = -1
 #: What is known of the context of a single question: nothing, everything, or everything but as that of the last word.
 FRESH, SAME, NEXT = range(3)
-#: Rows of the work space that belong to the block itself, and the two of them that hold what all components say.
+#: Rows of the work space that belong to the block itself.
 BLOCK_ROWS = 6
 
 #: The type of the functions of a component's kind: they take a plan, where in it the component is, and a block.
@@ -70,7 +70,7 @@ PROTOCOL = "int64(int64, int64, int64)"
 GATE_BUCKETS = 16
 #: Rows of a component's work space for its unigrams and for each of its tables, and besides.
 TABLE_ROWS = 4
-EXTRA_ROWS = 5
+EXTRA_ROWS = 4
 
 
 @kernel

@@ -2,7 +2,7 @@
 
     P(w | h) = sum over components of  weight(h) * share(w) * P_component(symbol(w) | h)
 
-What a component is does not matter here: its plan has the addresses of four functions, so that a model compiles those
+What a component is does not matter here: its plan has the addresses of its functions, so that a model compiles those
 of its own kinds only. Text is asked about in blocks of 64 positions (``_texts.py``): every component says where in its
 tables it will look (``ask``), so that the machine fetches all of that side by side, and then answers. A single question
 (``_steps.py``) is a block of two positions: the last word of the context, which has to be found, too, and the word.
@@ -68,7 +68,7 @@ def component_at(number):
 @kernel
 def last_weight(plan, block, component):
     """Where a component's weight at the last position is kept, and behind it what its probabilities sum to there."""
-    return spare_row(at(block, SPACE) + at(plan, component + OFFSET), at(plan, component + TABLE_COUNT), 4)
+    return spare_row(at(block, SPACE) + at(plan, component + OFFSET), at(plan, component + TABLE_COUNT), 3)
 
 
 @kernel
@@ -156,5 +156,5 @@ def answer_components(plan, block):
             weight = weight_of(plan, leader, member, peek64(rows + 8 * k), peek_double(lacking + 8 * k))
             poke_double(totals + 8 * k, peek_double(totals + 8 * k) + weight * p)
         poke_double(last_weight(plan, block, component), weight)
-        leads = member == 0 and members > 0
-        poke_double(last_weight(plan, block, component) + 8, 1.0 - peek_double(lacking + 8 * (columns - 1)) * leads)
+        mass = 1.0 - peek_double(lacking + 8 * (columns - 1)) if member == 0 and members > 0 else 1.0
+        poke_double(last_weight(plan, block, component) + 8, mass)

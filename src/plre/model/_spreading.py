@@ -174,21 +174,18 @@ def draw_symbol(plan, block, component, own, share):
     """
     symbols = at(plan, component + SYMBOLS)
     low, high = np.int64(0), min(np.int64(_FIRST_RANGE), symbols)
-    passed, last = 0.0, np.int64(-1)
+    passed = 0.0
     while low < symbols:
         poke64(block + 8 * LOW, low)
         poke64(block + 8 * HIGH, high)
         poke64(block + 8 * OUT, own)
         call_address(at(plan, component + SPREAD), plan, component, block)
         for s in range(low, high):
-            p = peek_double(own + 8 * s)
-            if p > 0:
-                passed += p
-                last = np.int64(s)
-                if passed > share:
-                    return last
+            passed += max(peek_double(own + 8 * s), 0.0)
+            if passed > share:
+                return np.int64(s)
         low, high = high, min(2 * high, symbols)
-    return last  # rounded, they may add up to a little less
+    return np.int64(-1)  # rounded, they add up to a little less
 
 
 @kernel
@@ -198,16 +195,13 @@ def draw_word(plan, component, symbol, share):
         return symbol
     words, starts = at(plan, component + MEMBER_WORDS), at(plan, component + MEMBER_STARTS)
     shares = at(plan, component + SHARES)
-    passed, last = 0.0, np.int64(-1)
+    passed = 0.0
     for i in range(peek64(starts + 8 * symbol), peek64(starts + 8 * symbol + 8)):
         w = peek64(words + 8 * i)
-        p = np.float64(peek_float(shares + 4 * w))
-        if p > 0:
-            passed += p
-            last = w
-            if passed > share:
-                return last
-    return last
+        passed += max(np.float64(peek_float(shares + 4 * w)), 0.0)
+        if passed > share:
+            return w
+    return np.int64(-1)
 
 
 @kernel

@@ -76,7 +76,8 @@ def take_context(plan, block, words, count):
     if count < 0 or count > reach:
         return False
     before = FRESH
-    if count == at(block, GIVEN) and same_ids(words, window + 4 * (reach - count), count):
+    finished = at(block, BEFORE) == SAME
+    if finished and count == at(block, GIVEN) and same_ids(words, window + 4 * (reach - count), count):
         before = SAME
     elif count == at(block, KEPT) and same_ids(words, window + 4 * (reach + 1 - count), count):
         before = NEXT
@@ -162,7 +163,7 @@ def step_many(plan, work, contexts, sizes, words, probs, matched, kept):
         c = b if len(contexts) > 1 else 0
         size = np.int64(sizes[c])
         start = address_of(contexts) + 4 * (c * contexts.shape[1] + contexts.shape[1] - size)
-        if not take_context(plan, block, start, size) or words[b] < 0 or words[b] >= at(plan, WORDS):
+        if words[b] < 0 or words[b] >= at(plan, WORDS) or not take_context(plan, block, start, size):
             return b
         probs[b], kept[b] = step_window(plan, block, np.int64(words[b]))
         matched[b] = peek64(at(block, LONGEST) + 16)

@@ -6,7 +6,7 @@ context and one symbol more. Keys follow from keys, so no table needs another on
     key(owner, symbol) = key(owner) * STEP + symbol        of a word: the word itself
 
 A line of 64 bytes has 8, 5 or 4 slots: 32 bits of the key's hash, the *check*, then one to three numbers. Which line is
-a matter of "hash and displace": the hash chooses a shard of the table and in it a bucket of about four keys. All keys
+a matter of "hash and displace": the hash chooses a shard of the table and in it a bucket of about three keys. All keys
 of a bucket move together by its seed, a byte that was chosen when the table was built so that each of them finds room
 in its line, and no two of a line have one check. So what was stored is always found, and nothing has to be looked for
 in a second place. What was not stored is taken for a stored record once in some 500 million look-ups.

@@ -86,7 +86,7 @@ def score_line(plan, data, bos, eos):
     poke64(block + 8 * NEEDED, -1)
     window = at(block, IDS)
     ids = ints_at(window, reach + BATCH + 1)
-    space = window + 4 * (reach + BATCH + 2)
+    space = (window + 4 * (reach + BATCH + 2) + 7) & -8
     begins, ends, hashes = (
         longs_at(space, BATCH),
         longs_at(space + 8 * BATCH, BATCH),

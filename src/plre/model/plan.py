@@ -179,6 +179,7 @@ class Plan:
             work[field] = rows + 8 * p.COLUMNS * number
         work[p.IDS] = start + self._fields[p.WINDOW]
         work[p.NEEDED], work[p.ORDERS], work[p.GIVEN], work[p.KEPT] = -1, 0, -1, -1
+        work[p.BEFORE] = p.FRESH
         return work
 
     def _address(self, array: NDArray[Any]) -> int:
@@ -229,13 +230,13 @@ class Plan:
         first = len(self._fields)
         owners = body.symbols + 1
         # Gates and low rank layers need to know of all orders.
-        middle = 0 if body.missing or body.low_rank or body.order < 4 else body.order - 1
+        earliest = 0 if body.missing or body.low_rank or body.order < 4 else body.order - 1
         shapes = [body.shape(n, size) for n, size in enumerate(sizes[1:], 2)]
         slots = [owners, *(shape.slots for shape in shapes)]
         for n, shape in enumerate(shapes, 2):
             own = self._table(body.tensors, f"order{n}", shape, body.symbols, slots[n - 2])
             own[p.SINCE] = 1 if n < body.order else 2
-            own[p.STAGE] = abs(n - middle) if middle else 0
+            own[p.STAGE] = abs(n - earliest) if earliest else 0
             if n in body.low_rank:
                 factors = body.tensors[f"order{n}.factors"]
                 own[p.FACTORS], own[p.FACTOR_COUNT] = self._checked(factors, np.float32, None), len(factors)
@@ -253,7 +254,7 @@ class Plan:
             p.MISSING: int(body.missing),
             p.TABLES: first,
             p.TABLE_COUNT: len(shapes),
-            p.MIDDLE: middle,
+            p.FIRST_ORDER: earliest,
         }
 
     def _describe_compact(self, body: CompactNgrams) -> dict[int, int]:
@@ -342,7 +343,6 @@ class Plan:
             p.BUCKETS: shape.shards * shape.buckets,
             p.HEIGHT: shape.height,
             p.LANES: sum(1 << (shape.slot * j) for j in range(shape.per_line)),
-            p.SLOT: shape.slot,
             p.PER_LINE: shape.per_line,
             p.INVERSE: -(-256 // shape.slot),
             p.LIST: self._checked(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.errors import TextError
+from plre.errors import TextError, UsageError
 from plre.model import _texts as kernels
 from plre.model._plan import COLUMNS
 from plre.progress import Progress
@@ -73,6 +73,8 @@ def _score_padded(lm: LanguageModel, padded: NDArray[np.int32], first: int = 0) 
 
 def score_orders(lm: LanguageModel, ids: NDArray[np.int32]) -> NDArray[np.float64]:
     """The probability of each position as each order has it, the lowest first, of a model of n-grams alone."""
+    if len(lm.components) > 1:
+        raise UsageError("only a model of one component has orders")
     probs = np.empty((lm.order, len(ids)))
     padded = np.concatenate([np.full(lm.reach, len(lm.vocab), np.int32), ids])
     plan = lm.plan
