@@ -117,7 +117,7 @@ def further_keys(plan, component, block, keys):
 
 @kernel
 def choose_columns(plan, component, block, n, space):
-    """Choose the columns in which order n is looked up, and take their keys: all of those of the order that comes first.
+    """Choose the columns in which order n is looked up, and take their keys: all of the order that is first.
 
     A longer n-gram can only be there if its context and its suffix are. A shorter one matters only if one of the two
     that it is the suffix or the context of is not. None ends in ``<s>``.
