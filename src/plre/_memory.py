@@ -157,22 +157,45 @@ def _unbox_word(kind: Any, given: Any, c: Any) -> Any:
     return NativeValue(result._getvalue())  # type: ignore[no-untyped-call]
 
 
-@box(_PlainBytes)  # type: ignore[no-untyped-call, untyped-decorator]
-def _box_bytes(kind: Any, value: Any, c: Any) -> Any:
+class _NumberAndBytes(types.Type):
+    """A number and memory at an address, which Python gets as a float and bytes."""
+
+    def __init__(self) -> None:
+        super().__init__(name="NumberAndBytes")
+
+
+_number_and_bytes = _NumberAndBytes()
+
+
+@register_model(_NumberAndBytes)
+class _NumberAndBytesModel(models.StructModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        fields = [("number", types.float64), ("data", types.int64), ("size", types.int64)]
+        super().__init__(manager, kind, fields)  # type: ignore[no-untyped-call]
+
+
+@box(_NumberAndBytes)  # type: ignore[no-untyped-call, untyped-decorator]
+def _box_number_and_bytes(kind: Any, value: Any, c: Any) -> Any:
+    """Copy the memory before anything else is made: making a tuple may let other code run, which uses it again."""
     own = cgutils.create_struct_proxy(kind)(c.context, c.builder, value=value)  # type: ignore[no-untyped-call]
-    return c.pyapi.bytes_from_string_and_size(c.builder.inttoptr(own.data, _I8.as_pointer()), own.size)
+    copied = c.pyapi.bytes_from_string_and_size(c.builder.inttoptr(own.data, _I8.as_pointer()), own.size)
+    number = c.pyapi.float_from_double(own.number)
+    both = c.pyapi.tuple_pack([number, copied])
+    c.pyapi.decref(number)
+    c.pyapi.decref(copied)
+    return both
 
 
 @_intrinsic
-def bytes_from(typing_context: Any, address: Any, size: Any) -> Any:
-    """The memory at an address as Python bytes, which are a copy as soon as Python has them."""
+def number_and_bytes(typing_context: Any, number: Any, address: Any, size: Any) -> Any:
+    """A result of two for Python: a number, and the memory at an address as bytes."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        result = cgutils.create_struct_proxy(plain_bytes)(context, builder)  # type: ignore[no-untyped-call]
-        result.data, result.size = arguments
+        result = cgutils.create_struct_proxy(_number_and_bytes)(context, builder)  # type: ignore[no-untyped-call]
+        result.number, result.data, result.size = arguments
         return result._getvalue()
 
-    return plain_bytes(types.int64, types.int64), generate
+    return _number_and_bytes(types.float64, types.int64, types.int64), generate
 
 
 @_intrinsic

@@ -10,9 +10,9 @@ from plre._jit import direct, kernel
 from plre._memory import (
     address_of,
     bytes_at,
-    bytes_from,
     call_address,
     ints_at,
+    number_and_bytes,
     peek32,
     peek64,
     peek_double,
@@ -152,7 +152,7 @@ def step(address, state, word):
         raise UsageError("this is not a state of this model: those come from begin_state, null_state and advance")
     p, kept = step_window(plan, block, w)
     after = at(block, IDS) + 4 * (at(plan, REACH) + 1 - kept)
-    return math.log2(p) * _LOG10_OF_2 if p > 0 else -np.inf, bytes_from(after, 4 * kept)
+    return number_and_bytes(math.log2(p) * _LOG10_OF_2 if p > 0 else -np.inf, after, 4 * kept)
 
 
 @kernel
