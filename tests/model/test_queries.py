@@ -98,6 +98,18 @@ def test_words_of_all_kinds_step_alike(lm: plre.LanguageModel) -> None:
                 advance(bad, "w1")
 
 
+def test_what_is_no_list_of_words_is_refused(lm: plre.LanguageModel) -> None:
+    state = lm.begin_state()
+    with pytest.raises(UsageError, match="a list of words"):
+        lm.advance_many(state, "w1")
+    with pytest.raises(UsageError, match="a list of words"):
+        lm.advance_batch([state, state], "w1")
+    for ask in (lm.distribution, lm.next_words, lambda context: lm.prob("w1", context), lm.sample):
+        for bad in (None, 5):
+            with pytest.raises(UsageError, match="a context is"):
+                ask(bad)
+
+
 def test_a_model_is_gone_when_nobody_needs_it(text: list[str]) -> None:
     lm = plre.train(text, order=2, method="mkn")
     lm.advance(lm.begin_state(), "w1")

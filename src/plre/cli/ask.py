@@ -42,7 +42,7 @@ def _bars(rows: list[tuple[str, float]], digits: int) -> str:
 @click.option("--format", "style", type=click.Choice(["text", "json", "tsv"]), default="text", show_default=True)
 def next_words(model: str, context: tuple[str, ...], k: int, special: bool, style: str) -> None:
     """Print the words that MODEL expects after WORD..., or at the start of a sentence if there are none."""
-    rows = _load(model).next_words(list(context) or ["<s>"], k, special=special)
+    rows = _load(model).next_words(" ".join(context) or "<s>", k, special=special)
     _print(rows, style, 5)
 
 
@@ -82,7 +82,7 @@ def sample(
     lm = _load(model)
     for i in range(number):
         chosen = None if seed is None else seed + i
-        print(lm.sample(list(context), max_words=max_words, temperature=temperature, seed=chosen))
+        print(lm.sample(" ".join(context), max_words=max_words, temperature=temperature, seed=chosen))
 
 
 @click.command(short_help="What a model is, and how large.")

@@ -94,6 +94,8 @@ class Stepper:
 
     def many(self, contexts: Sequence[Context], words: Sequence[Word]) -> StepTable:
         """One step for each word; one context may serve for all words."""
+        if isinstance(words, str | bytes):
+            raise UsageError("give a list of words; for one word use advance")
         table, sizes = self.contexts(contexts)
         ids = self.ids(words)
         probs, matched, kept = np.empty(len(ids)), np.empty(len(ids), np.int8), np.empty(len(ids), np.int64)
@@ -131,5 +133,8 @@ def log10(p: float) -> float:
 def split(context: Context) -> list[Word]:
     """A context as words; a string is split as text is, at ASCII white space only."""
     if not isinstance(context, str):
-        return list(context)
+        try:
+            return list(context)
+        except TypeError:
+            raise UsageError(f"a context is a text, a list of words or a state, not {context!r}") from None
     return [word.decode("utf-8", "surrogatepass") for word in context.encode("utf-8", "surrogatepass").split()]
