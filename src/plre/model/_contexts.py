@@ -72,9 +72,7 @@ def level_table(plan, component, number):
 
 @kernel
 def context_keys(plan, component, block, keys):
-    """Compute the keys of the contexts of all positions of a block, and of what is predicted there.
-
-    They go to a row for each table.
+    """Compute the keys of the contexts of all positions of a block, and of what is predicted there: a row a table.
 
     Nothing is read beyond ``<s>``: a slot that looks farther back reads that; so does it where nothing is known.
     """

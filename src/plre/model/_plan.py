@@ -31,13 +31,12 @@ from plre._memory import peek32, peek64
  COMPONENT_WIDTH) = range(25)  # fmt: skip
 
 #: Of a table: its lines and seeds, the bits that choose a shard, buckets of all shards and lines of each, the lanes in
-#: which checks stand, slots of a line and a factor that divides by the words of a slot; the
-#: symbols of its records and bytes of a symbol, how many records there are, the bits that end a run; where the run of
-#: each owner starts, bytes of such a number, and how many owners there are; the first column that is looked up in it (2
-#: if the position before those of a block does not matter) and at which stage; and the low rank layers
-#: (``_lowrank.py``).
-#: From STRIDE on, of compact n-grams (``_compact.py``): bytes of a record, of a symbol, of a number and of a start, and
-#: the codes of probabilities, of weights and of both sides' factors.
+#: which checks stand, slots of a line and a factor that divides by the words of a slot; the symbols of its records and
+#: bytes of a symbol, how many records there are, the bits that end a run; where the run of each owner starts, bytes of
+#: such a number, and how many owners there are; the first column that is looked up in it (2 if the position before
+#: those of a block does not matter) and at which stage; and the low rank layers (``_lowrank.py``). From STRIDE on, of
+#: compact n-grams (``_compact.py``): bytes of a record, of a symbol, of a number and of a start, and the codes of
+#: probabilities, of weights and of both sides' factors.
 (LINES, SEEDS, SHARD_BITS, BUCKETS, HEIGHT, LANES, PER_LINE, INVERSE, LIST, LIST_BYTES, RECORDS, ENDS,
  RUNS, RUN_BYTES, OWNERS, SINCE, STAGE, RANKS, POINTERS, FACTORS, FACTOR_COUNT, RANK,
  STRIDE, SYMBOL_BYTES, NUMBER_BYTES, START_BYTES, PROB_BASE, PROB_STEP, WEIGHT_BASE, WEIGHT_STEP, RIGHT_BASE,
@@ -51,14 +50,15 @@ SLOT_DISTANCE, SLOT_MAP, SLOT_SYMBOLS, CHAIN_WIDTH = range(4)
 BLOCK = 64
 COLUMNS = 67
 #: A block: ids of the text, the first position and the one after the last, the stage at which it is looked up (or
-#: AT_ONCE), the work space; and for each column what a
-#: component answers: probability, row of the gates, missing mass, order matched; how many words matter after the last
-#: position. ORDERS, if not 0, is where the probabilities of each order go. Of a single question: how many words its
-#: context has and how many matter after the word (-1: there was none), and what the work space knows of the context.
+#: AT_ONCE), the work space; and for each column what a component answers: probability, row of the gates, missing mass,
+#: order matched; how many words matter after the last position. ORDERS, if not 0, is where the probabilities of each
+#: order go. Of a single question: how many words its context has and how many matter after the word (-1: there was
+#: none), and what the work space knows of the context.
 (IDS, FIRST, LAST, CURRENT, SPACE, OWN, ROW, LACKING, MATCHED, TOTAL, LONGEST, NEEDED, ORDERS, LOW, HIGH, OUT,
  GIVEN, KEPT, BEFORE, BLOCK_WIDTH) = range(20)  # fmt: skip
 AT_ONCE = -1
-#: What is known of the context of a single question: nothing, everything, or everything but as that of the last word.
+#: What is known of the context of a single question: nothing, everything, or everything since it ends with the word of
+#: the question before.
 FRESH, SAME, NEXT = range(3)
 #: Rows of the work space that belong to the block itself.
 BLOCK_ROWS = 6

@@ -102,12 +102,9 @@ def find_positions(plan, block, first, last):
         for number in range(at(plan, COMPONENTS)):
             component = component_at(number)
             call_address(at(plan, component + ASK), plan, component, block)
-        # The lines of a component are looked at when those of the next are asked for: later they might be gone again.
-        for number in range(at(plan, COMPONENTS) + 1):
-            if number < at(plan, COMPONENTS):
-                visit_lines(plan, block, component_at(number), False)
-            if number > 0:
-                visit_lines(plan, block, component_at(number - 1), True)
+        for find in (False, True):
+            for number in range(at(plan, COMPONENTS)):
+                visit_lines(plan, block, component_at(number), find)
 
 
 @kernel

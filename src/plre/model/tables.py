@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.model import _tables as kernels
+from plre.model import _placing as kernels
 from plre.model.file import map_privately
 from plre.scratch import Column, Growing, Scratch, slices
 from plre.threads import parallel
