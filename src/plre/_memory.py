@@ -220,6 +220,16 @@ def trailing_zeros(typing_context: Any, value: Any) -> Any:
 
 
 @_intrinsic
+def lowest_bit(typing_context: Any, mask: Any) -> Any:
+    """The number of the lowest bit that is set in a mask; 64 if none is."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], _I1(0))
+
+    return types.int64(types.int64), generate
+
+
+@_intrinsic
 def high_product(typing_context: Any, a: Any, b: Any) -> Any:
     """The upper 64 bits of a product of two numbers of 64 bits: ``b`` times the fraction ``a / 2^64``."""
 

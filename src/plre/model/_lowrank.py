@@ -11,25 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import kernel
-from plre._memory import dot_product, peek32, peek64, peek_double, poke64, poke_double, prefetch_at
-from plre.model._plan import (
-    FACTOR_COUNT,
-    FACTORS,
-    FIRST,
-    LAST,
-    NOWHERE,
-    OWN,
-    POINTERS,
-    RANK,
-    RANKS,
-    TABLE_COUNT,
-    TABLE_WIDTH,
-    TABLES,
-    WEIGHTS,
-    at,
-    places_of,
-    spare_row,
-)
+from plre._memory import dot_product, lowest_bit, peek32, peek64, peek_double, poke64, poke_double, prefetch_at
+from plre.model import _plan as p
+from plre.model._plan import at, places_of
 from plre.model._tables import slot_number
 
 
@@ -37,93 +21,92 @@ from plre.model._tables import slot_number
 def number_of(plan, component, n, place):
     """The number of a record of order n: that of its slot, or the word."""
     if n == 1:
-        return (place + 8 - at(plan, component + WEIGHTS)) >> 3
-    return slot_number(plan, at(plan, component + TABLES) + (n - 2) * TABLE_WIDTH, place)
+        return (place + 8 - at(plan, component + p.WEIGHTS)) >> 3
+    return slot_number(plan, at(plan, component + p.TABLES) + (n - 2) * p.TABLE_WIDTH, place)
 
 
 @kernel
 def rank_of(plan, component, table, n, middle):
     """The rank of a slice of order n, whose table this is; ``middle`` is its record, of order n - 2."""
     if n == 2:
-        return at(plan, table + RANK)
-    return peek32(at(plan, table + RANKS) + 4 * number_of(plan, component, n - 2, middle))
+        return at(plan, table + p.RANK)
+    return peek32(at(plan, table + p.RANKS) + 4 * number_of(plan, component, n - 2, middle))
 
 
 @kernel
 def pointer_place(plan, component, table, n, gram):
     """Where the pointer of a record of order n - 1 stands, n being 3 or more."""
-    return at(plan, table + POINTERS) + 4 * number_of(plan, component, n - 1, gram)
+    return at(plan, table + p.POINTERS) + 4 * number_of(plan, component, n - 1, gram)
 
 
 @kernel
 def pointer_of(plan, component, table, n, gram):
     """Where among the factors of order n the right row of a record of order n - 1 ends and its left row begins."""
     if n == 2:
-        return (2 * number_of(plan, component, 1, gram) + 1) * at(plan, table + RANK)
+        return (2 * number_of(plan, component, 1, gram) + 1) * at(plan, table + p.RANK)
     return peek32(pointer_place(plan, component, table, n, gram))
 
 
 @kernel
 def product(plan, table, rank, right, left):
     """The product of a right and a left row of factors, by their pointers; 0 where they do not lie within them."""
-    count = at(plan, table + FACTOR_COUNT)
+    count = at(plan, table + p.FACTOR_COUNT)
     if rank > count or right < rank or right > count or left > count - rank:
         return 0.0
-    factors = at(plan, table + FACTORS)
+    factors = at(plan, table + p.FACTORS)
     return dot_product(factors + 4 * (right - rank), factors + 4 * left, rank)
 
 
 @kernel
-def add_low_rank(plan, component, block, n, space):
-    """Add the low rank layers of order n where they count: to unseen n-grams whose context and suffix were seen.
+def add_low_rank(plan, component, block, n, space, mask):
+    """Add the low rank layers of order n in the columns of a mask: unseen n-grams whose context and suffix were seen.
 
     Pointers are asked for first, then the factors they lead to, then all is computed.
     """
-    nowhere, probs = plan + 8 * NOWHERE, at(block, OWN)
-    tables, columns = at(plan, component + TABLE_COUNT), at(block, LAST) - at(block, FIRST) + 1
-    table = at(plan, component + TABLES) + (n - 2) * TABLE_WIDTH
-    own, shorter, middles = places_of(space, n - 2), places_of(space, n - 3), places_of(space, n - 4 if n > 2 else -1)
-    todo, rights, lefts = spare_row(space, tables, 0), spare_row(space, tables, 1), spare_row(space, tables, 2)
-    count = np.int64(0)
-    for k in range(2, columns):
-        h, gram = peek64(shorter + 8 * (k - 1)), peek64(shorter + 8 * k)
-        poke64(todo + 8 * count, k)
-        count += np.int64((peek64(own + 8 * k) == nowhere) & (h != nowhere) & (gram != nowhere))
-    if n > 2:
-        for j in range(count):
-            k = peek64(todo + 8 * j)
-            prefetch_at(pointer_place(plan, component, table, n, peek64(shorter + 8 * (k - 1))))
-            prefetch_at(pointer_place(plan, component, table, n, peek64(shorter + 8 * k)))
-    factors = at(plan, table + FACTORS)
-    for j in range(count):
-        k = peek64(todo + 8 * j)
-        right = pointer_of(plan, component, table, n, peek64(shorter + 8 * (k - 1)))
-        left = pointer_of(plan, component, table, n, peek64(shorter + 8 * k))
-        poke64(rights + 8 * j, right)
-        poke64(lefts + 8 * j, left)
-        rank = rank_of(plan, component, table, n, peek64(middles + 8 * (k - 1)))
+    probs, tables = at(block, p.OWN), at(plan, component + p.TABLE_COUNT)
+    table = at(plan, component + p.TABLES) + (n - 2) * p.TABLE_WIDTH
+    shorter, middles = places_of(space, n - 3), places_of(space, n - 4 if n > 2 else -1)
+    rights, lefts = p.spare_row(space, tables, 0), p.spare_row(space, tables, 1)
+    left = mask if n > 2 else np.int64(0)
+    while left != 0:
+        column = 8 + 8 * lowest_bit(left)
+        left &= left - 1
+        prefetch_at(pointer_place(plan, component, table, n, peek64(shorter + column - 8)))
+        prefetch_at(pointer_place(plan, component, table, n, peek64(shorter + column)))
+    factors, left = at(plan, table + p.FACTORS), mask
+    while left != 0:
+        column = 8 + 8 * lowest_bit(left)
+        left &= left - 1
+        right_end = pointer_of(plan, component, table, n, peek64(shorter + column - 8))
+        left_start = pointer_of(plan, component, table, n, peek64(shorter + column))
+        poke64(rights + column, right_end)
+        poke64(lefts + column, left_start)
+        rank = rank_of(plan, component, table, n, peek64(middles + column - 8))
         for byte in range(0, 4 * min(rank, 256), 64):
-            prefetch_at(factors + 4 * (right - rank) + byte)
-            prefetch_at(factors + 4 * left + byte)
-    for j in range(count):
-        k = peek64(todo + 8 * j)
-        rank = rank_of(plan, component, table, n, peek64(middles + 8 * (k - 1)))
-        p = peek_double(probs + 8 * k)
-        poke_double(probs + 8 * k, p + product(plan, table, rank, peek64(rights + 8 * j), peek64(lefts + 8 * j)))
+            prefetch_at(factors + 4 * (right_end - rank) + byte)
+            prefetch_at(factors + 4 * left_start + byte)
+    while mask != 0:
+        column = 8 + 8 * lowest_bit(mask)
+        mask &= mask - 1
+        rank = rank_of(plan, component, table, n, peek64(middles + column - 8))
+        own = product(plan, table, rank, peek64(rights + column), peek64(lefts + column))
+        poke_double(probs + column, peek_double(probs + column) + own)
 
 
 @kernel
-def ask_rows(plan, component, table, n, rank, grams, pointers, count):
-    """Find the pointers of so many records of order n - 1, and ask for their left rows; NOWHERE has some pointer."""
-    nowhere = plan + 8 * NOWHERE
-    for j in range(count):
-        if peek64(grams + 8 * j) != nowhere:
-            prefetch_at(pointer_place(plan, component, table, n, peek64(grams + 8 * j)))
-    factors = at(plan, table + FACTORS)
-    for j in range(count):
-        gram = peek64(grams + 8 * j)
-        pointer = pointer_of(plan, component, table, n, gram) if gram != nowhere else np.int64(0)
-        poke64(pointers + 8 * j, pointer)
+def ask_rows(plan, component, table, n, rank, grams, pointers, mask):
+    """Find the pointers of the records of order n - 1 in the columns of a mask, and ask for their left rows."""
+    left = mask
+    while left != 0:
+        column = 8 + 8 * lowest_bit(left)
+        left &= left - 1
+        prefetch_at(pointer_place(plan, component, table, n, peek64(grams + column)))
+    factors = at(plan, table + p.FACTORS)
+    while mask != 0:
+        column = 8 + 8 * lowest_bit(mask)
+        mask &= mask - 1
+        pointer = pointer_of(plan, component, table, n, peek64(grams + column))
+        poke64(pointers + column, pointer)
         for byte in range(0, 4 * min(rank, 256), 64):
             prefetch_at(factors + 4 * pointer + byte)
 

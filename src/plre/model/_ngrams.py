@@ -14,61 +14,23 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import c_kernel, inlined_kernel, kernel
-from plre._memory import call_address, either, peek32, peek64, peek_double, peek_float, poke64, poke_double
+from plre._memory import (
+    call_address,
+    hashes_at,
+    ints_at,
+    lowest_bit,
+    peek32,
+    peek64,
+    peek_double,
+    peek_float,
+    poke64,
+    poke_double,
+)
+from plre.model import _plan as p
 from plre.model._gates import gate_bucket
 from plre.model._lowrank import add_low_rank, ask_rows, number_of, pointer_of, product, rank_of
-from plre.model._plan import (
-    AT_ONCE,
-    BEFORE,
-    BLOCK,
-    CURRENT,
-    FACTORS,
-    FIRST,
-    FIRST_ORDER,
-    FRESH,
-    GATE_BUCKETS,
-    HIGH,
-    IDS,
-    LACKING,
-    LAST,
-    LEVELS,
-    LOW,
-    MAP,
-    MATCHED,
-    NEEDED,
-    NEXT,
-    NOT_ASKED,
-    NOWHERE,
-    OFFSET,
-    OPEN,
-    ORDERS,
-    OUT,
-    OWN,
-    PROTOCOL,
-    RANK,
-    ROOT,
-    ROW,
-    SINCE,
-    SPACE,
-    STAGE,
-    SYMBOLS,
-    TABLE_COUNT,
-    TABLE_ROWS,
-    TABLE_WIDTH,
-    TABLES,
-    UNIGRAMS,
-    WEIGHTS,
-    at,
-    hashes_of,
-    lines_of,
-    places_of,
-    row,
-    spare_row,
-    symbol_of,
-    todo_of,
-)
-from plre.model._tables import ask_seeds, find_records, first_from, key_of, run_of, scaled
-from plre.text._kernels import BOS
+from plre.model._plan import at, hashes_of, keys_of, places_of
+from plre.model._tables import STEP, ask_seeds, find_records, first_from, key_of, run_of, scaled
 
 #: Where the numbers of a slot stand.
 PROBABILITY, BACKOFF, LACK = 4, 8, 12
@@ -77,246 +39,261 @@ PROBABILITY, BACKOFF, LACK = 4, 8, 12
 @kernel
 def order_table(plan, component, n):
     """Where the plan describes the table of order n."""
-    return at(plan, component + TABLES) + (n - 2) * TABLE_WIDTH
+    return at(plan, component + p.TABLES) + (n - 2) * p.TABLE_WIDTH
 
 
 @kernel
-def first_keys(plan, component, block, keys):
+def first_keys(plan, component, block, space):
     """Compute the keys of the n-grams that end at the first position of a block, to column 1 of a row for each length.
 
-    Nothing is known of what stands before ``<s>``, nor where the text has the word after the last one: there all keys
-    are that of the symbol after the last one, which no n-gram has.
+    The word after the last one stands for "not known", and so does the symbol after the last one: no n-gram has it.
     """
-    order, symbols, table = at(plan, component + LEVELS), at(plan, component + SYMBOLS), at(plan, component + MAP)
-    for n in range(order):
-        poke64(row(keys, TABLE_ROWS * n) + 8, symbols)
-    for i in range(at(block, FIRST) - order + 1, at(block, FIRST) + 1):
-        word = peek32(at(block, IDS) + 4 * i)
-        symbol = symbol_of(table, symbols, word)
-        for n in range(order - 1, 0, -1):
-            context = symbols if word == BOS else peek64(row(keys, TABLE_ROWS * (n - 1)) + 8)
-            poke64(row(keys, TABLE_ROWS * n) + 8, np.int64(key_of(np.uint64(context), symbol)))
-        poke64(keys + 8, symbol)
-
-
-@inlined_kernel
-def further_keys(plan, component, block, keys):
-    """Compute the keys of the n-grams that end at the further positions of a block."""
-    order, symbols, table = at(plan, component + LEVELS), at(plan, component + SYMBOLS), at(plan, component + MAP)
-    ids, first = at(block, IDS), at(block, FIRST)
-    columns = at(block, LAST) - first + 1
-    for k in range(2, columns):
-        poke64(keys + 8 * k, symbol_of(table, symbols, peek32(ids + 4 * (first + k - 1))))
-    for n in range(1, order):
-        shorter, own = row(keys, TABLE_ROWS * (n - 1)), row(keys, TABLE_ROWS * n)
-        for k in range(2, columns):
-            begins = peek32(ids + 4 * (first + k - 1)) == BOS
-            context = symbols if begins else peek64(shorter + 8 * (k - 1))
-            poke64(own + 8 * k, np.int64(key_of(np.uint64(context), peek64(keys + 8 * k))))
+    symbols, table = at(plan, component + p.SYMBOLS), at(plan, component + p.MAP)
+    key, power = np.uint64(0), np.uint64(1)
+    for n in range(1, at(plan, component + p.LEVELS) + 1):
+        word = peek32(at(block, p.IDS) + 4 * (at(block, p.FIRST) + 1 - n))
+        key += np.uint64(p.symbol_of(table, symbols, word)) * power
+        power *= STEP
+        poke64(keys_of(space, n - 2) + 8, np.int64(key))
 
 
 @kernel
-def choose_columns(plan, component, block, n, space):
-    """Choose the columns in which order n is looked up, and take their keys: all of the order that is first.
+def further_keys(plan, component, block, space):
+    """Compute the keys of the n-grams that end at the further positions of a block."""
+    symbols, table = at(plan, component + p.SYMBOLS), at(plan, component + p.MAP)
+    count = at(block, p.LAST) - at(block, p.FIRST) - 1
+    ids, words = ints_at(at(block, p.IDS) + 4 * (at(block, p.FIRST) + 1), count), keys_of(space, -1)
+    for k in range(count):
+        poke64(words + 16 + 8 * k, p.symbol_of(table, symbols, ids[k]))
+    newest = hashes_at(words + 16, count)
+    for n in range(2, at(plan, component + p.LEVELS) + 1):
+        shorter, own = hashes_at(keys_of(space, n - 3) + 8, count), hashes_at(keys_of(space, n - 2) + 16, count)
+        for k in range(count):
+            own[k] = key_of(shorter[k], newest[k])
+
+
+@kernel
+def wanted_columns(plan, component, block, space, n):
+    """The mask of the columns in which order n is looked up: all, of the order that is first.
 
     A longer n-gram can only be there if its context and its suffix are. A shorter one matters only if one of the two
-    that it is the suffix or the context of is not. None ends in ``<s>``.
+    that it is the suffix or the context of is not; if both are, so is it, which the mask beside its keys says.
     """
-    earliest, since = at(plan, component + FIRST_ORDER), at(plan, order_table(plan, component, n) + SINCE)
-    every = np.int64(at(block, CURRENT) == AT_ONCE or earliest in (0, n))
-    side = -1 if n > earliest else 1
-    nowhere, not_asked = plan + 8 * NOWHERE, plan + 8 * NOT_ASKED
-    places, found = places_of(space, n - 2), places_of(space, n - 2 + side)
-    todo, keys = todo_of(space, n - 2), hashes_of(space, n - 2)
-    columns, words = at(block, LAST) - at(block, FIRST) + 1, at(block, IDS) + 4 * (at(block, FIRST) - 1)
-    count = np.int64(1)
-    for k in range(since, columns):
-        both = (peek64(found + 8 * k) != nowhere) & (peek64(found + 8 * (k + side)) != nowhere)
-        poke64(todo + 8 * count, k)
-        poke64(keys + 8 * count, peek64(places + 8 * k))
-        poke64(places + 8 * k, nowhere)
-        wanted = every | (np.int64(both) ^ np.int64(side > 0))
-        count += wanted & np.int64(peek32(words + 4 * k) != BOS)
-    poke64(todo, count - 1)
-    poke64(places, not_asked)
-    poke64(places + 8 * columns, not_asked)
+    earliest, table = at(plan, component + p.FIRST_ORDER), order_table(plan, component, n)
+    wanted, implied = at(at(block, p.WITHIN), n) & p.asked_from(block, at(plan, table + p.SINCE)), np.int64(0)
+    if at(block, p.CURRENT) != p.AT_ONCE and earliest not in (0, n):
+        if n > earliest:
+            shorter = at(places_of(space, n - 3), 0)
+            wanted &= shorter & (shorter << 1 | 1)
+        else:
+            longer = at(places_of(space, n - 1), 0) | at(keys_of(space, n - 1), 0)
+            last = np.int64(1) << (at(block, p.LAST) - at(block, p.FIRST) - 1)
+            implied = longer & (longer >> 1 | last)
+    poke64(keys_of(space, n - 2), implied)
+    return wanted & ~implied
 
 
-@c_kernel(PROTOCOL)
+@c_kernel(p.PROTOCOL)
 def ask_ngrams(plan, component, block):
     """Choose the n-grams that are looked up at this stage, and ask for their seeds."""
-    space, current = at(block, SPACE) + at(plan, component + OFFSET), at(block, CURRENT)
+    space, current = at(block, p.SPACE) + at(plan, component + p.OFFSET), at(block, p.CURRENT)
     if current <= 0:
-        first_keys(plan, component, block, places_of(space, -1))
-        further_keys(plan, component, block, places_of(space, -1))
-    for n in range(2, at(plan, component + LEVELS) + 1):
+        first_keys(plan, component, block, space)
+        further_keys(plan, component, block, space)
+    for n in range(2, at(plan, component + p.LEVELS) + 1):
         table = order_table(plan, component, n)
-        if current == AT_ONCE or current == at(plan, table + STAGE):
-            choose_columns(plan, component, block, n, space)
-            count = peek64(todo_of(space, n - 2))
-            ask_seeds(plan, table, hashes_of(space, n - 2), lines_of(space, n - 2), 1, count + 1)
+        if current == p.AT_ONCE or current == at(plan, table + p.STAGE):
+            wanted = wanted_columns(plan, component, block, space, n)
+            poke64(hashes_of(space, n - 2), wanted)
+            ask_seeds(plan, table, keys_of(space, n - 2), hashes_of(space, n - 2), places_of(space, n - 2), wanted)
     return 0
 
 
-@c_kernel(PROTOCOL)
+@c_kernel(p.PROTOCOL)
 def step_ngrams(plan, component, block):
     """Compute the keys of the n-grams that a single question looks up; those of its context may be known."""
-    space, before = at(block, SPACE) + at(plan, component + OFFSET), at(block, BEFORE)
-    keys, order = todo_of(space, -1), at(plan, component + LEVELS)
-    if before == FRESH:
-        first_keys(plan, component, block, keys)
-        for n in range(2, order + 1):
-            poke64(places_of(space, n - 2), plan + 8 * NOT_ASKED)
-    elif before == NEXT:
-        for n in range(1, order):
-            poke64(todo_of(space, n - 2) + 8, peek64(todo_of(space, n - 2) + 16))
-            poke64(places_of(space, n - 2) + 8, peek64(places_of(space, n - 2) + 16))
-    further_keys(plan, component, block, keys)
-    poke64(places_of(space, -1) + 8, peek64(keys + 8))
-    poke64(places_of(space, -1) + 16, peek64(keys + 16))
+    space, before = at(block, p.SPACE) + at(plan, component + p.OFFSET), at(block, p.BEFORE)
+    order = at(plan, component + p.LEVELS)
+    if before == p.FRESH:
+        first_keys(plan, component, block, space)
+    word = peek32(at(block, p.IDS) + 4 * (at(block, p.FIRST) + 1))
+    symbol = p.symbol_of(at(plan, component + p.MAP), at(plan, component + p.SYMBOLS), word)
+    shorter = np.uint64(0)
+    for n in range(1, order + 1):
+        keys, places = keys_of(space, n - 2), places_of(space, n - 2)
+        known = np.int64(0)
+        if before == p.NEXT:
+            poke64(keys + 8, peek64(keys + 16))
+            poke64(places + 8, peek64(places + 16))
+            known = at(places, 0) >> 1
+        elif before == p.SAME:
+            known = at(places, 0)
+        poke64(places, known & 1)
+        poke64(keys + 16, np.int64(key_of(shorter, symbol)) if n > 1 else symbol)
+        shorter = np.uint64(peek64(keys + 8))
     return 0
 
 
 @inlined_kernel
-def begin_answer(plan, component, block, space):
-    """What unigrams say of each position."""
-    unigrams, weights, words = at(plan, component + UNIGRAMS), at(plan, component + WEIGHTS), places_of(space, -1)
-    probs, matched = at(block, OWN), at(block, MATCHED)
-    poke64(words, plan + 8 * NOT_ASKED)
-    for k in range(1, at(block, LAST) - at(block, FIRST) + 1):
-        symbol = peek64(words + 8 * k)
-        poke64(words + 8 * k, weights + 8 * symbol - BACKOFF)
-        poke_double(probs + 8 * k, np.float64(peek_float(unigrams + 4 * symbol)))
-        poke64(matched + 8 * k, 1)
-    keep_order(block, 1)
+def take_stored(block, places, mask, n):
+    """Let the n-grams found in the columns of a mask say their probability."""
+    probs, matched = at(block, p.OWN), at(block, p.MATCHED)
+    while mask != 0:
+        column = 8 + 8 * lowest_bit(mask)
+        mask &= mask - 1
+        poke_double(probs + column, np.float64(peek_float(peek64(places + column) + PROBABILITY)))
+        poke64(matched + column, n)
 
 
 @inlined_kernel
-def answer_order(plan, component, block, space, n):
-    """From what order n - 1 says of each position to what the n-grams found say."""
-    nowhere, earliest = plan + 8 * NOWHERE, at(plan, component + FIRST_ORDER)
-    probs, matched = at(block, OWN), at(block, MATCHED)
-    places, contexts = places_of(space, n - 2), places_of(space, n - 3)
-    for k in range(at(plan, order_table(plan, component, n) + SINCE), at(block, LAST) - at(block, FIRST) + 1):
-        place, context = peek64(places + 8 * k), peek64(contexts + 8 * (k - 1))
-        # Whatever is stored has its context and its suffix stored: else the check is right by chance.
-        stored = (n <= earliest) | ((context != nowhere) & (peek64(contexts + 8 * k) != nowhere))
-        seen = (place != nowhere) & stored
-        poke64(places + 8 * k, either(seen, place, nowhere))
-        number = np.float64(peek_float(either(seen, place + PROBABILITY, context + BACKOFF)))
-        poke_double(probs + 8 * k, number * either(seen, 1.0, peek_double(probs + 8 * k)))
-        poke64(matched + 8 * k, either(seen, np.int64(n), peek64(matched + 8 * k)))
+def back_off(block, contexts, mask):
+    """Multiply by the weight of the context before each column of a mask."""
+    probs = at(block, p.OWN)
+    while mask != 0:
+        column = 8 + 8 * lowest_bit(mask)
+        mask &= mask - 1
+        weight = np.float64(peek_float(peek64(contexts + column - 8) + BACKOFF))
+        poke_double(probs + column, peek_double(probs + column) * weight)
+
+
+@kernel
+def check_found(plan, component, block, space):
+    """Let the masks say what was really found, and where unigrams are as contexts.
+
+    Whatever is stored has its context and its suffix stored: else the check of its slot is right by chance.
+    """
+    columns, weights = at(block, p.LAST) - at(block, p.FIRST), at(plan, component + p.WEIGHTS)
+    words, places = keys_of(space, -1), places_of(space, -1)
+    for k in range(1, columns + 1):
+        poke64(places + 8 * k, weights + 8 * peek64(words + 8 * k) - BACKOFF)
+    poke64(places, -1)
+    earliest, within = at(plan, component + p.FIRST_ORDER), at(block, p.WITHIN)
+    for n in range(2, at(plan, component + p.LEVELS) + 1):
+        found, shorter = at(places_of(space, n - 2), 0) & at(within, n), at(places_of(space, n - 3), 0)
+        poke64(places_of(space, n - 2), found if n <= earliest else found & shorter & (shorter << 1 | 1))
 
 
 @inlined_kernel
-def end_answer(plan, component, block, space):
-    """What else has to be known of each position, or after the last."""
-    columns = at(block, LAST) - at(block, FIRST) + 1
-    if at(plan, component + OPEN) != 0:
-        call_address(at(plan, component + OPEN), plan, component, block)
-    if at(block, NEEDED) >= 0:
-        needed = at(block, NEEDED)
-        for n in range(1, at(plan, component + LEVELS)):
-            place = peek64(places_of(space, n - 2) + 8 * (columns - 1))
-            if place != plan + 8 * NOWHERE and peek_float(place + BACKOFF) != 1.0:
-                needed = max(needed, n)
-        poke64(block + 8 * NEEDED, needed)
+def answer_up_to(plan, component, block, space, top, low_rank):
+    """Put together what n-grams of at most ``top`` words say of each position.
+
+    The longest that was found says its probability; the weights of the longer contexts follow, from the shortest up.
+    """
+    asked, longer = p.asked_from(block, 2), np.int64(0)
+    for n in range(top, 1, -1):
+        own = at(places_of(space, n - 2), 0) & asked & ~longer
+        longer |= own
+        poke64(hashes_of(space, n - 2), longer)
+        take_stored(block, places_of(space, n - 2), own, n)
+    unigrams, words = at(plan, component + p.UNIGRAMS), keys_of(space, -1)
+    rest = asked & ~longer
+    while rest != 0:
+        column = 8 + 8 * lowest_bit(rest)
+        rest &= rest - 1
+        poke_double(at(block, p.OWN) + column, np.float64(peek_float(unigrams + 4 * peek64(words + column))))
+        poke64(at(block, p.MATCHED) + column, 1)
+    for n in range(2, top + 1):
+        contexts, longer = at(places_of(space, n - 3), 0), at(hashes_of(space, n - 2), 0)
+        shorter = asked & ~longer & (contexts << 1)
+        back_off(block, places_of(space, n - 3), shorter)
+        if low_rank and at(plan, order_table(plan, component, n) + p.FACTORS) != 0:
+            add_low_rank(plan, component, block, n, space, shorter & contexts)
 
 
 @inlined_kernel
-def keep_order(block, n):
-    """Write the probabilities as order n has them to where they are wanted, if they are."""
-    orders, probs = at(block, ORDERS), at(block, OWN)
-    if orders != 0:
-        for k in range(1, at(block, LAST) - at(block, FIRST) + 1):
-            poke_double(peek64(orders + 8 * (n - 1)) + 8 * (k - 1), peek_double(probs + 8 * k))
+def answer(plan, component, block, low_rank):
+    """Answer for n-grams with or without low rank layers."""
+    space, order = at(block, p.SPACE) + at(plan, component + p.OFFSET), at(plan, component + p.LEVELS)
+    check_found(plan, component, block, space)
+    orders, columns = at(block, p.ORDERS), at(block, p.LAST) - at(block, p.FIRST)
+    for n in range(1 if orders != 0 else order, order + 1):
+        answer_up_to(plan, component, block, space, n, low_rank)
+        if orders != 0:
+            for k in range(2, columns + 1):
+                poke_double(at(orders, n - 1) + 8 * (k - 1), peek_double(at(block, p.OWN) + 8 * k))
+    if at(plan, component + p.OPEN) != 0:
+        call_address(at(plan, component + p.OPEN), plan, component, block)
+    if at(block, p.NEEDED) >= 0:
+        for n in range(1, order):
+            places = places_of(space, n - 2)
+            if at(places, 0) >> 1 & 1 and peek_float(at(places, 2) + BACKOFF) != 1.0:
+                poke64(block + 8 * p.NEEDED, max(at(block, p.NEEDED), n))
 
 
-@c_kernel(PROTOCOL)
+@c_kernel(p.PROTOCOL)
+def answer_ngrams(plan, component, block):
+    """Answer for n-grams without low rank layers."""
+    answer(plan, component, block, False)
+    return 0
+
+
+@c_kernel(p.PROTOCOL)
+def answer_low_rank(plan, component, block):
+    """Answer for n-grams with low rank layers."""
+    answer(plan, component, block, True)
+    return 0
+
+
+@c_kernel(p.PROTOCOL)
 def open_gates(plan, component, block):
     """The row of the gates of the context before each position, and what that lacks to sum to one.
 
     It is the longest context after which something was seen: the others lack nothing of their own.
     """
-    space, columns = at(block, SPACE) + at(plan, component + OFFSET), at(block, LAST) - at(block, FIRST) + 1
-    rows, lacking = at(block, ROW), at(block, LACKING)
-    for k in range(1, columns):
+    space, asked = at(block, p.SPACE) + at(plan, component + p.OFFSET), p.asked_from(block, 2)
+    rows, lacking = at(block, p.ROW), at(block, p.LACKING)
+    for k in range(2, at(block, p.LAST) - at(block, p.FIRST) + 1):
         poke64(rows + 8 * k, 0)
-        poke64(lacking + 8 * k, at(plan, component + ROOT))
-    for n in range(1, at(plan, component + LEVELS)):
+        poke64(lacking + 8 * k, at(plan, component + p.ROOT))
+    for n in range(1, at(plan, component + p.LEVELS)):
         contexts = places_of(space, n - 2)
-        for k in range(2, columns):
-            missing = np.float64(peek_float(peek64(contexts + 8 * (k - 1)) + LACK))
+        mask = asked & (at(contexts, 0) << 1)
+        while mask != 0:
+            column = 8 + 8 * lowest_bit(mask)
+            mask &= mask - 1
+            missing = np.float64(peek_float(peek64(contexts + column - 8) + LACK))
             if missing > 0:
-                poke64(rows + 8 * k, n * GATE_BUCKETS + gate_bucket(missing))
-                poke_double(lacking + 8 * k, missing)
-    return 0
-
-
-@c_kernel(PROTOCOL)
-def answer_ngrams(plan, component, block):
-    """Put together what the n-grams found say of each position, order by order from the lowest up."""
-    space = at(block, SPACE) + at(plan, component + OFFSET)
-    begin_answer(plan, component, block, space)
-    for n in range(2, at(plan, component + LEVELS) + 1):
-        answer_order(plan, component, block, space, n)
-        keep_order(block, n)
-    end_answer(plan, component, block, space)
-    return 0
-
-
-@c_kernel(PROTOCOL)
-def answer_low_rank(plan, component, block):
-    """The same for n-grams with low rank layers."""
-    space = at(block, SPACE) + at(plan, component + OFFSET)
-    begin_answer(plan, component, block, space)
-    for n in range(2, at(plan, component + LEVELS) + 1):
-        answer_order(plan, component, block, space, n)
-        if at(plan, order_table(plan, component, n) + FACTORS) != 0:
-            add_low_rank(plan, component, block, n, space)
-        keep_order(block, n)
-    end_answer(plan, component, block, space)
+                poke64(rows + column, n * p.GATE_BUCKETS + gate_bucket(missing))
+                poke_double(lacking + column, missing)
     return 0
 
 
 @kernel
 def spread_orders(plan, component, block, low_rank):
-    """P(s | context) of the symbols LOW to HIGH, the context being that of the last position, to OUT.
+    """P(s | context) of the symbols LOW to HIGH, the context being that of a single question, to OUT.
 
     A seen n-gram is worth its probability times the weights of the longer contexts that were asked before; so the
     lowest order is written for all symbols, and each longer context writes over it what it has seen.
     """
-    order, low, high, out = at(plan, component + LEVELS), at(block, LOW), at(block, HIGH), at(block, OUT)
-    space = at(block, SPACE) + at(plan, component + OFFSET)
-    nowhere, last = plan + 8 * NOWHERE, at(block, LAST) - at(block, FIRST) - 1
+    order, low, high, out = at(plan, component + p.LEVELS), at(block, p.LOW), at(block, p.HIGH), at(block, p.OUT)
+    space = at(block, p.SPACE) + at(plan, component + p.OFFSET)
     top = 0
     scale = 1.0
-    while top < order - 1 and peek64(places_of(space, top - 1) + 8 * last) != nowhere:
+    while top < order - 1 and at(places_of(space, top - 1), 0) & 1:
         top += 1
-        scale *= np.float64(peek_float(peek64(places_of(space, top - 2) + 8 * last) + BACKOFF))
-    scaled(at(plan, component + UNIGRAMS), scale, low, high, out)
-    if low_rank and top > 0 and at(plan, order_table(plan, component, 2) + FACTORS) != 0:
-        spread_bigrams(plan, component, peek64(places_of(space, -1) + 8 * last), space, last, top, low, high, out)
+        scale *= np.float64(peek_float(at(places_of(space, top - 2), 1) + BACKOFF))
+    scaled(at(plan, component + p.UNIGRAMS), scale, low, high, out)
+    if low_rank and top > 0 and at(plan, order_table(plan, component, 2) + p.FACTORS) != 0:
+        spread_bigrams(plan, component, at(places_of(space, -1), 1), weight_above(space, 1, top), low, high, out)
     for n in range(1, top + 1):
-        spread_seen(plan, component, n, top, space, last, low, high, out, low_rank)
+        spread_seen(plan, component, n, top, space, low, high, out, low_rank)
 
 
 @kernel
-def weight_above(space, n, top, last):
+def weight_above(space, n, top):
     """The product of the weights of contexts longer than n words, as far as they were seen."""
     scale = 1.0
     for k in range(n + 1, top + 1):
-        scale *= np.float64(peek_float(peek64(places_of(space, k - 2) + 8 * last) + BACKOFF))
+        scale *= np.float64(peek_float(at(places_of(space, k - 2), 1) + BACKOFF))
     return scale
 
 
 @kernel
-def spread_bigrams(plan, component, context, space, last, top, low, high, out):
+def spread_bigrams(plan, component, context, scale, low, high, out):
     """Add the low rank layers of bigrams, which know of every word."""
     table = order_table(plan, component, 2)
-    rank = at(plan, table + RANK)
+    rank = at(plan, table + p.RANK)
     right = pointer_of(plan, component, table, 2, context)
-    scale = weight_above(space, 1, top, last)
     for s in range(low, high):
         poke_double(
             out + 8 * s, peek_double(out + 8 * s) + scale * product(plan, table, rank, right, (2 * s + 1) * rank)
@@ -324,53 +301,54 @@ def spread_bigrams(plan, component, context, space, last, top, low, high, out):
 
 
 @kernel
-def spread_seen(plan, component, n, top, space, last, low, high, out, low_rank):
+def spread_seen(plan, component, n, top, space, low, high, out, low_rank):
     """Write what was seen after the context of n words; add to it the low rank layers of the order above.
 
     The n-grams seen after the middle of a slice are its rows.
     """
-    tables = at(plan, component + TABLE_COUNT)
+    tables = at(plan, component + p.TABLE_COUNT)
     table = order_table(plan, component, n + 1)
-    symbols, hashes, places = spare_row(space, tables, 0), spare_row(space, tables, 1), spare_row(space, tables, 2)
-    nowhere = plan + 8 * NOWHERE
-    context = peek64(places_of(space, n - 2) + 8 * last)
-    scale = weight_above(space, n, top, last)
-    owner = np.uint64(peek64(todo_of(space, n - 2) + 8 * last))
+    symbols, keys = p.spare_row(space, tables, 0), p.spare_row(space, tables, 1)
+    hashes, places = p.spare_row(space, tables, 2), p.spare_row(space, tables, 3)
+    context = at(places_of(space, n - 2), 1)
+    scale = weight_above(space, n, top)
+    owner = np.uint64(at(keys_of(space, n - 2), 1))
     first, stop = run_of(plan, table, number_of(plan, component, n, context))
     first, stop = first_from(plan, table, first, stop, low), first_from(plan, table, first, stop, high)
     layers = False
     rank, right, above, above_scale = np.int64(0), np.int64(0), np.int64(0), 0.0
     if low_rank and n < top:
         above = order_table(plan, component, n + 2)
-        layers = at(plan, above + FACTORS) != 0
+        layers = at(plan, above + p.FACTORS) != 0
         if layers:
             rank = rank_of(plan, component, above, n + 2, context)
-            right = pointer_of(plan, component, above, n + 2, peek64(places_of(space, n - 1) + 8 * last))
-            above_scale = weight_above(space, n + 1, top, last)
+            right = pointer_of(plan, component, above, n + 2, at(places_of(space, n - 1), 1))
+            above_scale = weight_above(space, n + 1, top)
     while first < stop:
-        count = min(stop - first, BLOCK)
-        find_records(plan, table, owner, first, first + count, nowhere, symbols, hashes, places)
+        count = min(stop - first, p.BLOCK)
+        found = find_records(plan, table, owner, first, first + count, symbols, keys, hashes, places)
         if layers:
-            ask_rows(plan, component, above, n + 2, rank, places, hashes, count)
-        for j in range(count):
-            s, place = peek64(symbols + 8 * j), peek64(places + 8 * j)
-            if s < low or s >= high or place == nowhere:
-                continue
-            p = scale * np.float64(peek_float(place + PROBABILITY))
-            if layers:
-                p += above_scale * product(plan, above, rank, right, peek64(hashes + 8 * j))
-            poke_double(out + 8 * s, p)
+            ask_rows(plan, component, above, n + 2, rank, places, hashes, found)
+        while found != 0:
+            column = 8 + 8 * lowest_bit(found)
+            found &= found - 1
+            s = peek64(symbols + column)
+            if s >= low and s < high:
+                own = scale * np.float64(peek_float(peek64(places + column) + PROBABILITY))
+                if layers:
+                    own += above_scale * product(plan, above, rank, right, peek64(hashes + column))
+                poke_double(out + 8 * s, own)
         first += count
 
 
-@c_kernel(PROTOCOL)
+@c_kernel(p.PROTOCOL)
 def spread_ngrams(plan, component, block):
     """Spread for n-grams without low rank layers."""
     spread_orders(plan, component, block, False)
     return 0
 
 
-@c_kernel(PROTOCOL)
+@c_kernel(p.PROTOCOL)
 def spread_low_rank(plan, component, block):
     """Spread for n-grams with low rank layers."""
     spread_orders(plan, component, block, True)

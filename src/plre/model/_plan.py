@@ -8,16 +8,18 @@ the positions that are asked about, and where the answers go.
 
 from __future__ import annotations
 
+import numpy as np
+
 from plre._jit import kernel
 from plre._memory import peek32, peek64
 
 #: Of the model: its words, the longest n-gram that has a say, its components, its vocabulary (``text/_kernels.py``), a
-#: work space for questions that keep the GIL, where in a work space the window of a single question is, and two records
-#: of 16 bytes that say backoff 1: one stands for what was not found, the other for what lies outside of a block; the
-#: stages in which text is looked up; and where a single question looks: a list of tables and places in the work space,
-#: how many of them are about the word and how many there are, those about the context included.
-(WORDS, REACH, COMPONENTS, SLOTS, SLOT_COUNT, STARTS, LETTERS, LETTER_COUNT, WORK, WINDOW, NOWHERE, _1, NOT_ASKED, _2,
- STAGES, LOOKUPS, OF_WORD, OF_BOTH, MODEL_WIDTH) = range(19)  # fmt: skip
+#: work space for questions that keep the GIL, where in a work space the window of a single question is, a record of 16
+#: bytes that says backoff 1, for what was not found; the stages in which text is looked up; and where a single question
+#: looks: a list of tables, of their rows in the work space and of columns, how many of them are about the word and how
+#: many there are, those about the context included.
+(WORDS, REACH, COMPONENTS, SLOTS, SLOT_COUNT, STARTS, LETTERS, LETTER_COUNT, WORK, WINDOW, NOWHERE, _1,
+ STAGES, LOOKUPS, OF_WORD, OF_BOTH, MODEL_WIDTH) = range(17)  # fmt: skip
 
 #: Of a component: the functions of its kind (OPEN: 0 if it has no gates), the length of its n-grams (or how many slots
 #: its contexts have), the symbols that it predicts, its maps from words to symbols (0: words are symbols) and the share
@@ -45,23 +47,25 @@ from plre._memory import peek32, peek64
 #: Of a slot of a chain of contexts: how far back it looks, the map by which, and how many symbols that has.
 SLOT_DISTANCE, SLOT_MAP, SLOT_SYMBOLS, CHAIN_WIDTH = range(4)
 
-#: Positions that are looked up together, and numbers of a row of the work space: one for each position, the two before
-#: and the one after them, or one for each length of n-grams, of which the longest is 64.
-BLOCK = 64
-COLUMNS = 67
+#: Positions that are asked about together: with the one before them they are the bits of a number of 64, a *mask*. In
+#: rows of the work space that one is column 1 (bit 0), those asked about are columns 2 and up, and column 0 has a mask.
+BLOCK = 63
+#: Numbers of a row of the work space: columns, or one for each length of n-grams, of which the longest is 64.
+COLUMNS = 66
 #: A block: ids of the text, the first position and the one after the last, the stage at which it is looked up (or
-#: AT_ONCE), the work space; and for each column what a component answers: probability, row of the gates, missing mass,
-#: order matched; how many words matter after the last position. ORDERS, if not 0, is where the probabilities of each
-#: order go. Of a single question: how many words its context has and how many matter after the word (-1: there was
-#: none), and what the work space knows of the context.
-(IDS, FIRST, LAST, CURRENT, SPACE, OWN, ROW, LACKING, MATCHED, TOTAL, LONGEST, NEEDED, ORDERS, LOW, HIGH, OUT,
- GIVEN, KEPT, BEFORE, BLOCK_WIDTH) = range(20)  # fmt: skip
+#: AT_ONCE), the work space; for each column how many words back the last ``<s>`` is, and for each length the mask of
+#: the n-grams that do not reach beyond that; for each column what a component answers: probability, row of the gates
+#: (then its address), missing mass (then the mass that the row divides), order matched; how many words matter after the
+#: last position. ORDERS, if not 0, is where the probabilities of each order go. Of a single question: how many words its
+#: context has and how many matter after the word (-1: there was none), and what the work space knows of the context.
+(IDS, FIRST, LAST, CURRENT, SPACE, SINCE_START, WITHIN, OWN, ROW, LACKING, MATCHED, TOTAL, LONGEST, NEEDED, ORDERS, LOW,
+ HIGH, OUT, GIVEN, KEPT, BEFORE, BLOCK_WIDTH) = range(22)  # fmt: skip
 AT_ONCE = -1
 #: What is known of the context of a single question: nothing, everything, or everything since it ends with the word of
 #: the question before.
 FRESH, SAME, NEXT = range(3)
 #: Rows of the work space that belong to the block itself.
-BLOCK_ROWS = 6
+BLOCK_ROWS = 8
 
 #: The type of the functions of a component's kind: they take a plan, where in it the component is, and a block.
 PROTOCOL = "int64(int64, int64, int64)"
@@ -69,8 +73,8 @@ PROTOCOL = "int64(int64, int64, int64)"
 #: Gates have this many rows for each length of a context: by half octaves of what its probabilities lack.
 GATE_BUCKETS = 16
 #: Rows of a component's work space for its unigrams and for each of its tables, and besides.
-TABLE_ROWS = 4
-EXTRA_ROWS = 4
+TABLE_ROWS = 3
+EXTRA_ROWS = 5
 
 
 @kernel
@@ -101,30 +105,27 @@ def row(space, number):
 
 
 @kernel
-def todo_of(space, table):
-    """The row with the columns that are looked up in a component's table, after how many there are.
-
-    Tables are counted from 0, and unigrams are -1. Of a single question it has the keys instead.
-    """
+def keys_of(space, table):
+    """The row with the keys of a component's table; tables are counted from 0, and unigrams are -1."""
     return row(space, TABLE_ROWS * (table + 1))
 
 
 @kernel
 def hashes_of(space, table):
-    """The row with the hashes that are looked up, in the order of :func:`todo_of`."""
+    """The row with the hashes of those, after the mask of the columns in which they are looked up."""
     return row(space, TABLE_ROWS * (table + 1) + 1)
 
 
 @kernel
-def lines_of(space, table):
-    """The row with where the seeds of those are, then their lines."""
+def places_of(space, table):
+    """The row with where the seeds of those are, then their lines, then their slots, after the mask of those found."""
     return row(space, TABLE_ROWS * (table + 1) + 2)
 
 
 @kernel
-def places_of(space, table):
-    """The row with the key of each column, then with the slot that was found."""
-    return row(space, TABLE_ROWS * (table + 1) + 3)
+def asked_from(block, column):
+    """The mask of a block's columns from this one on; it has at least one."""
+    return (np.int64(-1) << (column - 1)) & ~(np.int64(-2) << (at(block, LAST) - at(block, FIRST) - 1))
 
 
 @kernel

@@ -18,74 +18,64 @@ import numpy as np
 
 from plre._jit import kernel
 from plre._memory import call_address, peek32, peek64, peek_double, peek_float, poke64, poke_double
+from plre.model import _plan as p
 from plre.model._gates import left_over
-from plre.model._plan import (
-    ANSWER,
-    ASK,
-    AT_ONCE,
-    COMPONENT_WIDTH,
-    COMPONENTS,
-    CURRENT,
-    FIRST,
-    GATES,
-    IDS,
-    LACKING,
-    LAST,
-    LINES,
-    LONGEST,
-    MATCHED,
-    MEMBERS,
-    MODEL_WIDTH,
-    OFFSET,
-    ORDERS,
-    OWN,
-    ROW,
-    SHARES,
-    SPACE,
-    STAGE,
-    STAGES,
-    TABLE_COUNT,
-    TABLE_WIDTH,
-    TABLES,
-    TOTAL,
-    WEIGHT,
-    at,
-    hashes_of,
-    lines_of,
-    places_of,
-    spare_row,
-    todo_of,
-)
+from plre.model._plan import at, hashes_of, places_of
 from plre.model._tables import ask_lines, find_slots
+from plre.text._kernels import BOS
 
 
 @kernel
 def component_at(number):
     """Where in a plan a component is described."""
-    return MODEL_WIDTH + number * COMPONENT_WIDTH
+    return p.MODEL_WIDTH + number * p.COMPONENT_WIDTH
 
 
 @kernel
 def last_weight(plan, block, component):
     """Where a component's weight at the last position is kept, and behind it what its probabilities sum to there."""
-    return spare_row(at(block, SPACE) + at(plan, component + OFFSET), at(plan, component + TABLE_COUNT), 3)
+    tables = at(plan, component + p.TABLE_COUNT)
+    return p.spare_row(at(block, p.SPACE) + at(plan, component + p.OFFSET), tables, p.EXTRA_ROWS - 1)
+
+
+@kernel
+def look_back(plan, block, first, last):
+    """Let a block be about the positions ``first`` to ``last`` of its text, and find out how far each may look back.
+
+    That is to the last ``<s>`` or unknown word: nothing is known of what stands before those.
+    """
+    poke64(block + 8 * p.FIRST, first)
+    poke64(block + 8 * p.LAST, last)
+    ids, words, reach, since = at(block, p.IDS), at(plan, p.WORDS), at(plan, p.REACH), at(block, p.SINCE_START)
+    run = np.int64(reach)
+    for i in range(first - reach + 1, first):
+        run = 0 if peek32(ids + 4 * i) in (BOS, words) else run + 1
+    starts, before = np.int64(0), np.int64(0)
+    for k in range(1, last - first + 1):
+        begins = np.int64(peek32(ids + 4 * (first + k - 1)) in (BOS, words))
+        run = (run + 1) * (1 - begins)
+        poke64(since + 8 * k, run)
+        starts |= begins << (k - 1)
+    within, before = np.int64(-1), at(since, 1)
+    for n in range(2, reach + 1):
+        within &= ~(starts << (n - 2))
+        poke64(at(block, p.WITHIN) + 8 * n, within & (np.int64(-1) << max(n - 1 - before, 0)))
 
 
 @kernel
 def visit_lines(plan, block, component, find):
     """Ask for the lines in which a component looks at this stage, or find its slots in them."""
-    space, current = at(block, SPACE) + at(plan, component + OFFSET), at(block, CURRENT)
-    for t in range(at(plan, component + TABLE_COUNT)):
-        table = at(plan, component + TABLES) + t * TABLE_WIDTH
-        if at(plan, table + LINES) == 0:  # compact n-grams have none
+    space, current = at(block, p.SPACE) + at(plan, component + p.OFFSET), at(block, p.CURRENT)
+    for t in range(at(plan, component + p.TABLE_COUNT)):
+        table = at(plan, component + p.TABLES) + t * p.TABLE_WIDTH
+        if at(plan, table + p.LINES) == 0:  # compact n-grams have none
             break
-        if current != AT_ONCE and at(plan, table + STAGE) != current:
-            continue
-        todo, hashes, lines = todo_of(space, t), hashes_of(space, t), lines_of(space, t)
-        if find:
-            find_slots(plan, table, todo, hashes, lines, places_of(space, t))
-        else:
-            ask_lines(plan, table, hashes, lines, 1, peek64(todo) + 1)
+        if current == p.AT_ONCE or current == at(plan, table + p.STAGE):
+            hashes, places = hashes_of(space, t), places_of(space, t)
+            if find:
+                poke64(places, find_slots(plan, table, hashes, places, at(hashes, 0)))
+            else:
+                ask_lines(plan, table, hashes, places, at(hashes, 0))
 
 
 @kernel
@@ -94,64 +84,72 @@ def find_positions(plan, block, first, last):
 
     That takes some stages, since what was found says what else is worth looking for.
     """
-    poke64(block + 8 * FIRST, first)
-    poke64(block + 8 * LAST, last)
-    at_once = at(block, ORDERS) != 0
-    for stage in range(1 if at_once else at(plan, STAGES)):
-        poke64(block + 8 * CURRENT, AT_ONCE if at_once else stage)
-        for number in range(at(plan, COMPONENTS)):
+    look_back(plan, block, first, last)
+    at_once = at(block, p.ORDERS) != 0
+    for stage in range(1 if at_once else at(plan, p.STAGES)):
+        poke64(block + 8 * p.CURRENT, p.AT_ONCE if at_once else stage)
+        for number in range(at(plan, p.COMPONENTS)):
             component = component_at(number)
-            call_address(at(plan, component + ASK), plan, component, block)
+            call_address(at(plan, component + p.ASK), plan, component, block)
         for find in (False, True):
-            for number in range(at(plan, COMPONENTS)):
+            for number in range(at(plan, p.COMPONENTS)):
                 visit_lines(plan, block, component_at(number), find)
 
 
 @kernel
-def weight_of(plan, leader, member, gate, lacking):
-    """The weight of a leader (member 0) or of one of its members in a context with this row of the gates.
+def divide(plan, block, leader):
+    """Divide the mass after each context by the gates of a leader: from rows and missing mass to addresses and mass.
 
-    A component that leads no others has the same weight in every context.
+    A leader keeps its share of the weight, and its members share the rest: ``weight_at`` reads both off.
     """
-    weight = peek_double(plan + 8 * (leader + WEIGHT))
-    members = at(plan, leader + MEMBERS)
-    if members == 0:
-        return weight
-    gates = at(plan, leader + GATES) + 4 * gate * (members + 1)
-    keep = np.float64(peek_float(gates))
-    if member == 0:
-        return weight * keep
-    return weight * left_over(keep, lacking) * np.float64(peek_float(gates + 4 * member))
+    gates, width = at(plan, leader + p.GATES), 4 * (at(plan, leader + p.MEMBERS) + 1)
+    weight = peek_double(plan + 8 * (leader + p.WEIGHT))
+    rows, lacking = at(block, p.ROW), at(block, p.LACKING)
+    for k in range(2, at(block, p.LAST) - at(block, p.FIRST) + 1):
+        gate = gates + width * peek64(rows + 8 * k)
+        poke64(rows + 8 * k, gate)
+        left = left_over(np.float64(peek_float(gate)), peek_double(lacking + 8 * k))
+        poke_double(lacking + 8 * k, weight * left)
+
+
+@kernel
+def add_up(plan, block, component, leader, member):
+    """Add what a component answers to TOTAL, by its weight in each context; its weight at the last position."""
+    totals, own, rows, lacking = at(block, p.TOTAL), at(block, p.OWN), at(block, p.ROW), at(block, p.LACKING)
+    ids, shares = at(block, p.IDS) + 4 * (at(block, p.FIRST) - 1), at(plan, component + p.SHARES)
+    weight, gated = peek_double(plan + 8 * (leader + p.WEIGHT)), at(plan, leader + p.MEMBERS) > 0
+    given = weight
+    for k in range(2, at(block, p.LAST) - at(block, p.FIRST) + 1):
+        if gated:
+            mass = weight if member == 0 else peek_double(lacking + 8 * k)
+            given = mass * np.float64(peek_float(peek64(rows + 8 * k) + 4 * member))
+        share = 1.0 if shares == 0 else np.float64(peek_float(shares + 4 * peek32(ids + 4 * k)))
+        poke_double(totals + 8 * k, peek_double(totals + 8 * k) + given * (share * peek_double(own + 8 * k)))
+    return given
 
 
 @kernel
 def answer_components(plan, block):
     """Let all components answer; TOTAL becomes the probability of each position, LONGEST the order matched."""
-    totals, longest, own, matched = at(block, TOTAL), at(block, LONGEST), at(block, OWN), at(block, MATCHED)
-    ids, first = at(block, IDS), at(block, FIRST)
-    rows, lacking = at(block, ROW), at(block, LACKING)
-    columns = at(block, LAST) - first + 1
+    totals, longest, matched = at(block, p.TOTAL), at(block, p.LONGEST), at(block, p.MATCHED)
+    columns = at(block, p.LAST) - at(block, p.FIRST) + 1
     for k in range(2, columns):
         poke_double(totals + 8 * k, 0.0)
         poke64(longest + 8 * k, 0)
-    weight = 0.0
     leader, member, members = np.int64(0), np.int64(0), np.int64(0)
-    for number in range(at(plan, COMPONENTS)):
+    for number in range(at(plan, p.COMPONENTS)):
         component = component_at(number)
-        call_address(at(plan, component + ANSWER), plan, component, block)
+        call_address(at(plan, component + p.ANSWER), plan, component, block)
+        mass = 1.0
         if member < members:
             member += 1
         else:
-            leader, member, members = component, np.int64(0), at(plan, component + MEMBERS)
+            leader, member, members = component, np.int64(0), at(plan, component + p.MEMBERS)
             for k in range(2, columns):
                 poke64(longest + 8 * k, max(peek64(longest + 8 * k), peek64(matched + 8 * k)))
-        shares = at(plan, component + SHARES)
-        for k in range(2, columns):
-            p = peek_double(own + 8 * k)
-            if shares != 0:
-                p *= np.float64(peek_float(shares + 4 * peek32(ids + 4 * (first + k - 1))))
-            weight = weight_of(plan, leader, member, peek64(rows + 8 * k), peek_double(lacking + 8 * k))
-            poke_double(totals + 8 * k, peek_double(totals + 8 * k) + weight * p)
-        poke_double(last_weight(plan, block, component), weight)
-        mass = 1.0 - peek_double(lacking + 8 * (columns - 1)) if member == 0 and members > 0 else 1.0
-        poke_double(last_weight(plan, block, component) + 8, mass)
+            if members > 0:
+                mass -= peek_double(at(block, p.LACKING) + 8 * (columns - 1))
+                divide(plan, block, leader)
+        kept = last_weight(plan, block, component)
+        poke_double(kept, add_up(plan, block, component, leader, member))
+        poke_double(kept + 8, mass)

@@ -19,25 +19,8 @@ from plre._memory import (
     poke64,
     poke_double,
 )
-from plre.model._plan import (
-    BEFORE,
-    BUFFER,
-    COMPONENTS,
-    FRESH,
-    GIVEN,
-    HIGH,
-    IDS,
-    LOW,
-    MAP,
-    MEMBER_STARTS,
-    MEMBER_WORDS,
-    OUT,
-    REACH,
-    SHARES,
-    SPREAD,
-    SYMBOLS,
-    at,
-)
+from plre.model import _plan as p
+from plre.model._plan import at
 from plre.model._questions import component_at, last_weight
 from plre.model._steps import ask_single, take_context
 from plre.text._kernels import BOS, EOS
@@ -77,13 +60,13 @@ def add_over_symbols(own, weight, table, symbols, shares, low, high, out):
 @kernel
 def spread_components(plan, block, buffer):
     """Let each component spread over all of its symbols, to its part of the buffer."""
-    for number in range(at(plan, COMPONENTS)):
+    for number in range(at(plan, p.COMPONENTS)):
         component = component_at(number)
-        symbols, own = at(plan, component + SYMBOLS), buffer + 8 * at(plan, component + BUFFER)
-        poke64(block + 8 * LOW, 0)
-        poke64(block + 8 * HIGH, symbols)
-        poke64(block + 8 * OUT, own)
-        call_address(at(plan, component + SPREAD), plan, component, block)
+        symbols, own = at(plan, component + p.SYMBOLS), buffer + 8 * at(plan, component + p.BUFFER)
+        poke64(block + 8 * p.LOW, 0)
+        poke64(block + 8 * p.HIGH, symbols)
+        poke64(block + 8 * p.OUT, own)
+        call_address(at(plan, component + p.SPREAD), plan, component, block)
         poke_double(own + 8 * symbols, 0.0)
 
 
@@ -97,14 +80,14 @@ def spread_words(plan, block, buffer, out):
     for low in range(0, len(out), _TOGETHER):
         high = min(low + _TOGETHER, len(out))
         out[low:high] = 0.0
-        for number in range(at(plan, COMPONENTS)):
+        for number in range(at(plan, p.COMPONENTS)):
             component = component_at(number)
-            table, symbols = at(plan, component + MAP), at(plan, component + SYMBOLS)
-            own, weight = buffer + 8 * at(plan, component + BUFFER), peek_double(last_weight(plan, block, component))
+            table, symbols = at(plan, component + p.MAP), at(plan, component + p.SYMBOLS)
+            own, weight = buffer + 8 * at(plan, component + p.BUFFER), peek_double(last_weight(plan, block, component))
             if table == 0:
                 add_over_words(own, weight, low, high, out)
             else:
-                add_over_symbols(own, weight, table, symbols, at(plan, component + SHARES), low, high, out)
+                add_over_symbols(own, weight, table, symbols, at(plan, component + p.SHARES), low, high, out)
     out[BOS] = 0.0
 
 
@@ -162,7 +145,7 @@ def draw_component(plan, block, share):
         weight, mass = last_weight(plan, block, component), peek_double(last_weight(plan, block, component) + 8)
         passed += peek_double(weight) * mass
         number += 1
-        if passed > share or number == at(plan, COMPONENTS):
+        if passed > share or number == at(plan, p.COMPONENTS):
             return component, mass
 
 
@@ -172,14 +155,14 @@ def draw_symbol(plan, block, component, own, share):
 
     Frequent symbols have low numbers, so most draws need only the first few hundred probabilities.
     """
-    symbols = at(plan, component + SYMBOLS)
+    symbols = at(plan, component + p.SYMBOLS)
     low, high = np.int64(0), min(np.int64(_FIRST_RANGE), symbols)
     passed = 0.0
     while low < symbols:
-        poke64(block + 8 * LOW, low)
-        poke64(block + 8 * HIGH, high)
-        poke64(block + 8 * OUT, own)
-        call_address(at(plan, component + SPREAD), plan, component, block)
+        poke64(block + 8 * p.LOW, low)
+        poke64(block + 8 * p.HIGH, high)
+        poke64(block + 8 * p.OUT, own)
+        call_address(at(plan, component + p.SPREAD), plan, component, block)
         for s in range(low, high):
             passed += max(peek_double(own + 8 * s), 0.0)
             if passed > share:
@@ -191,10 +174,10 @@ def draw_symbol(plan, block, component, own, share):
 @kernel
 def draw_word(plan, component, symbol, share):
     """The word at which the shares of all words of a symbol, added up, pass ``share``; or -1."""
-    if at(plan, component + MAP) == 0 or symbol < 0:
+    if at(plan, component + p.MAP) == 0 or symbol < 0:
         return symbol
-    words, starts = at(plan, component + MEMBER_WORDS), at(plan, component + MEMBER_STARTS)
-    shares = at(plan, component + SHARES)
+    words, starts = at(plan, component + p.MEMBER_WORDS), at(plan, component + p.MEMBER_STARTS)
+    shares = at(plan, component + p.SHARES)
     passed = 0.0
     for i in range(peek64(starts + 8 * symbol), peek64(starts + 8 * symbol + 8)):
         w = peek64(words + 8 * i)
@@ -209,7 +192,7 @@ def draw(plan, block, buffer, allowed, state):
     """A random word, drawn from a component that is drawn by its weight; -1 if no allowed word was found."""
     for _ in range(_TRIES):
         component, mass = draw_component(plan, block, random_share(state))
-        own = buffer + 8 * at(plan, component + BUFFER)
+        own = buffer + 8 * at(plan, component + p.BUFFER)
         symbol = draw_symbol(plan, block, component, own, mass * random_share(state))
         w = draw_word(plan, component, symbol, random_share(state))
         if w >= len(allowed) or (w >= 0 and allowed[w]):
@@ -244,7 +227,7 @@ def draw_sharpened(plan, block, buffer, allowed, share, temperature, probs):
 def sample(plan, work, buffer, context, allowed, temperature, seed, probs, words):
     """Fill ``words`` with a random text that goes on from a context, up to ``</s>``; returns how many they are."""
     block = address_of(work)
-    window, reach = at(block, IDS), at(plan, REACH)
+    window, reach = at(block, p.IDS), at(plan, p.REACH)
     size = min(len(context), reach)
     if not take_context(plan, block, address_of(context) + 4 * (len(context) - size), size):
         return -1
@@ -260,6 +243,6 @@ def sample(plan, work, buffer, context, allowed, temperature, seed, probs, words
         for i in range(reach - 1):
             poke32(window + 4 * i, peek32(window + 4 * (i + 1)))
         poke32(window + 4 * (reach - 1), w)
-        poke64(block + 8 * BEFORE, FRESH)
-        poke64(block + 8 * GIVEN, -1)
+        poke64(block + 8 * p.BEFORE, p.FRESH)
+        poke64(block + 8 * p.GIVEN, -1)
     return len(words)

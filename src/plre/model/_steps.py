@@ -22,35 +22,9 @@ from plre._memory import (
     poke64,
 )
 from plre.errors import UsageError
-from plre.model._plan import (
-    BEFORE,
-    COMPONENTS,
-    FIRST,
-    FRESH,
-    GIVEN,
-    IDS,
-    KEPT,
-    LAST,
-    LETTER_COUNT,
-    LETTERS,
-    LONGEST,
-    NEEDED,
-    NEXT,
-    OF_BOTH,
-    OF_WORD,
-    REACH,
-    SAME,
-    SINGLE,
-    SLOT_COUNT,
-    SLOTS,
-    SPACE,
-    STARTS,
-    TOTAL,
-    WORDS,
-    WORK,
-    at,
-)
-from plre.model._questions import answer_components, component_at
+from plre.model import _plan as p
+from plre.model._plan import at
+from plre.model._questions import answer_components, component_at, look_back
 from plre.model._tables import find_single
 from plre.text._kernels import BOS, UNK, find_slot, hash_bytes, word_in
 
@@ -72,58 +46,57 @@ def take_context(plan, block, words, count):
 
     If it is the context that was last asked about, or follows from that, what was found is of use again.
     """
-    window, reach = at(block, IDS), at(plan, REACH)
+    window, reach = at(block, p.IDS), at(plan, p.REACH)
     if count < 0 or count > reach:
         return False
-    before = FRESH
-    finished = at(block, BEFORE) == SAME
-    if finished and count == at(block, GIVEN) and same_ids(words, window + 4 * (reach - count), count):
-        before = SAME
-    elif count == at(block, KEPT) and same_ids(words, window + 4 * (reach + 1 - count), count):
-        before = NEXT
-    poke64(block + 8 * BEFORE, before)
-    poke64(block + 8 * GIVEN, -1)
-    poke64(block + 8 * KEPT, -1)
+    before = p.FRESH
+    finished = at(block, p.BEFORE) == p.SAME
+    if finished and count == at(block, p.GIVEN) and same_ids(words, window + 4 * (reach - count), count):
+        before = p.SAME
+    elif count == at(block, p.KEPT) and same_ids(words, window + 4 * (reach + 1 - count), count):
+        before = p.NEXT
+    poke64(block + 8 * p.BEFORE, before)
+    poke64(block + 8 * p.GIVEN, -1)
+    poke64(block + 8 * p.KEPT, -1)
     for i in range(reach - count):
-        poke32(window + 4 * i, at(plan, WORDS))
+        poke32(window + 4 * i, at(plan, p.WORDS))
     for i in range(count):
         word = peek32(words + 4 * i)
-        if word >= at(plan, WORDS):
+        if word >= at(plan, p.WORDS):
             return False
         poke32(window + 4 * (reach - count + i), word)
-    poke64(block + 8 * GIVEN, count)
+    poke64(block + 8 * p.GIVEN, count)
     return True
 
 
 @kernel
 def ask_single(plan, block, word):
     """Let all components answer about one word after the context in a block's window."""
-    reach = at(plan, REACH)
-    poke32(at(block, IDS) + 4 * reach, word)
-    poke64(block + 8 * FIRST, reach - 1)
-    poke64(block + 8 * LAST, reach + 1)
-    for number in range(at(plan, COMPONENTS)):
+    reach = at(plan, p.REACH)
+    poke32(at(block, p.IDS) + 4 * reach, word)
+    look_back(plan, block, reach - 1, reach + 1)
+    for number in range(at(plan, p.COMPONENTS)):
         component = component_at(number)
-        call_address(at(plan, component + SINGLE), plan, component, block)
-    find_single(plan, at(block, SPACE), at(plan, OF_BOTH if at(block, BEFORE) == FRESH else OF_WORD))
+        call_address(at(plan, component + p.SINGLE), plan, component, block)
+    find_single(plan, at(block, p.SPACE), at(plan, p.OF_BOTH if at(block, p.BEFORE) == p.FRESH else p.OF_WORD))
     answer_components(plan, block)
-    poke64(block + 8 * BEFORE, SAME)
+    poke64(block + 8 * p.BEFORE, p.SAME)
 
 
 @kernel
 def step_window(plan, block, word):
     """P(word | context) for the context in a block's window, and how many words matter after it, that one included."""
-    window, reach = at(block, IDS), at(plan, REACH)
-    poke64(block + 8 * NEEDED, 0)
+    window, reach = at(block, p.IDS), at(plan, p.REACH)
+    poke64(block + 8 * p.NEEDED, 0)
     ask_single(plan, block, word)
-    needed = at(block, NEEDED)
+    needed = at(block, p.NEEDED)
     kept = np.int64(0)
-    while kept < needed and peek32(window + 4 * (reach - kept)) != at(plan, WORDS):
+    while kept < needed and peek32(window + 4 * (reach - kept)) != at(plan, p.WORDS):
         kept += 1
         if peek32(window + 4 * (reach - kept + 1)) == BOS:
             break
-    poke64(block + 8 * KEPT, kept)
-    return peek_double(at(block, TOTAL) + 16) if word != BOS else 0.0, kept
+    poke64(block + 8 * p.KEPT, kept)
+    return peek_double(at(block, p.TOTAL) + 16) if word != BOS else 0.0, kept
 
 
 @kernel
@@ -131,8 +104,11 @@ def word_of(plan, data, size):
     """The id of the word whose letters are at an address; that of ``<unk>`` if it is not known."""
     if size <= 0:
         return np.int64(UNK)
-    slots, starts = ints_at(at(plan, SLOTS), at(plan, SLOT_COUNT)), ints_at(at(plan, STARTS), at(plan, WORDS) + 1)
-    word, letters = bytes_at(data, size), bytes_at(at(plan, LETTERS), at(plan, LETTER_COUNT))
+    slots, starts = (
+        ints_at(at(plan, p.SLOTS), at(plan, p.SLOT_COUNT)),
+        ints_at(at(plan, p.STARTS), at(plan, p.WORDS) + 1),
+    )
+    word, letters = bytes_at(data, size), bytes_at(at(plan, p.LETTERS), at(plan, p.LETTER_COUNT))
     slot = find_slot(slots, starts, letters, word, 0, size, hash_bytes(word, 0, size))
     return np.int64(max(word_in(slots, slot), UNK))
 
@@ -144,15 +120,15 @@ def step(address, state, word):
     The address of the plan is given as bytes, too, since those are passed fastest.
     """
     plan = peek64(address.data)
-    block = at(plan, WORK)
+    block = at(plan, p.WORK)
     w = word_of(plan, word.data, word.size) if word.size >= 0 else word.data
-    if word.size == -2 or w < 0 or w >= at(plan, WORDS):
+    if word.size == -2 or w < 0 or w >= at(plan, p.WORDS):
         raise UsageError("a word is given as a string, or as its id in the vocabulary (an int below its size)")
     if state.size & 3 or not take_context(plan, block, state.data, state.size >> 2):
         raise UsageError("this is not a state of this model: those come from begin_state, null_state and advance")
-    p, kept = step_window(plan, block, w)
-    after = at(block, IDS) + 4 * (at(plan, REACH) + 1 - kept)
-    return number_and_bytes(math.log2(p) * _LOG10_OF_2 if p > 0 else -np.inf, after, 4 * kept)
+    prob, kept = step_window(plan, block, w)
+    after = at(block, p.IDS) + 4 * (at(plan, p.REACH) + 1 - kept)
+    return number_and_bytes(math.log2(prob) * _LOG10_OF_2 if prob > 0 else -np.inf, after, 4 * kept)
 
 
 @kernel
@@ -163,8 +139,8 @@ def step_many(plan, work, contexts, sizes, words, probs, matched, kept):
         c = b if len(contexts) > 1 else 0
         size = np.int64(sizes[c])
         start = address_of(contexts) + 4 * (c * contexts.shape[1] + contexts.shape[1] - size)
-        if words[b] < 0 or words[b] >= at(plan, WORDS) or not take_context(plan, block, start, size):
+        if words[b] < 0 or words[b] >= at(plan, p.WORDS) or not take_context(plan, block, start, size):
             return b
         probs[b], kept[b] = step_window(plan, block, np.int64(words[b]))
-        matched[b] = peek64(at(block, LONGEST) + 16)
+        matched[b] = peek64(at(block, p.LONGEST) + 16)
     return -1

@@ -21,6 +21,7 @@ from plre._memory import (
     doubles_at,
     floats_at,
     high_product,
+    lowest_bit,
     match_line,
     peek8,
     peek64,
@@ -28,28 +29,8 @@ from plre._memory import (
     prefetch_at,
     trailing_zeros,
 )
-from plre.model._plan import (
-    BUCKETS,
-    ENDS,
-    HEIGHT,
-    INVERSE,
-    LANES,
-    LINES,
-    LIST,
-    LIST_BYTES,
-    LOOKUPS,
-    NOWHERE,
-    OWNERS,
-    PER_LINE,
-    RECORDS,
-    RUN_BYTES,
-    RUNS,
-    SEEDS,
-    SHARD_BITS,
-    at,
-    packed,
-    row,
-)
+from plre.model import _plan as p
+from plre.model._plan import at, packed, row
 
 #: Odd numbers without pattern: the step from an owner's key to its records', and those that mix bits.
 STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -83,19 +64,6 @@ def line_of(x, seed, height):
 
 
 @kernel
-def slot_in(line, x, lanes, nowhere):
-    """The address of the slot of a line that has the check of a hash, or ``nowhere``."""
-    found = match_line(line, x, lanes)
-    return line + 4 * np.int64(trailing_zeros(found)) if found != 0 else nowhere
-
-
-@kernel
-def found_in(places, hashes, column, lanes, nowhere):
-    """:func:`slot_in` for the line and the hash in one column of two rows of the work space."""
-    return slot_in(peek64(places + 8 * column), np.uint64(peek64(hashes + 8 * column)), lanes, nowhere)
-
-
-@kernel
 def seed_place(x, seeds, buckets):
     """Where the seed of a hash is."""
     return seeds + np.int64(high_product(x, np.uint64(buckets)))
@@ -108,68 +76,73 @@ def line_place(x, seed, lines, shard_bits, height):
 
 
 @kernel
-def ask_seeds(plan, table, hashes, places, first, last):
-    """Turn keys into their hashes and where their seeds are, and ask for those, in columns ``first`` to ``last``.
+def ask_seeds(plan, table, keys, hashes, places, wanted):
+    """Compute the hashes of the keys in the columns of a mask and where their seeds are, and ask for those.
 
-    ``hashes``, which has the keys, and ``places`` are rows of the work space.
+    ``keys``, ``hashes`` and ``places`` are rows of the work space.
     """
-    seeds, buckets = at(plan, table + SEEDS), at(plan, table + BUCKETS)
-    for k in range(first, last):
-        x = hash_of(np.uint64(peek64(hashes + 8 * k)))
+    seeds, buckets = at(plan, table + p.SEEDS), at(plan, table + p.BUCKETS)
+    while wanted != 0:
+        column = 8 + 8 * lowest_bit(wanted)
+        wanted &= wanted - 1
+        x = hash_of(np.uint64(peek64(keys + column)))
         place = seed_place(x, seeds, buckets)
         prefetch_at(place)
-        poke64(hashes + 8 * k, np.int64(x))
-        poke64(places + 8 * k, place)
+        poke64(hashes + column, np.int64(x))
+        poke64(places + column, place)
 
 
 @kernel
-def ask_lines(plan, table, hashes, places, first, last):
-    """Turn where seeds are into where lines are, and ask for those, in columns ``first`` to ``last``."""
-    shard_bits, height, lines = at(plan, table + SHARD_BITS), at(plan, table + HEIGHT), at(plan, table + LINES)
-    for k in range(first, last):
-        x = np.uint64(peek64(hashes + 8 * k))
-        place = line_place(x, peek8(peek64(places + 8 * k)), lines, shard_bits, height)
+def ask_lines(plan, table, hashes, places, wanted):
+    """Turn where seeds are into where lines are, in the columns of a mask, and ask for those."""
+    shard_bits, height, lines = at(plan, table + p.SHARD_BITS), at(plan, table + p.HEIGHT), at(plan, table + p.LINES)
+    while wanted != 0:
+        column = 8 + 8 * lowest_bit(wanted)
+        wanted &= wanted - 1
+        x = np.uint64(peek64(hashes + column))
+        place = line_place(x, peek8(peek64(places + column)), lines, shard_bits, height)
         prefetch_at(place)
-        poke64(places + 8 * k, place)
+        poke64(places + column, place)
+
+
+@kernel
+def find_slots(plan, table, hashes, places, wanted):
+    """Turn where lines are into where slots are, in the columns of a mask; the mask of those that were found."""
+    lanes, found = at(plan, table + p.LANES), np.int64(0)
+    while wanted != 0:
+        bit = lowest_bit(wanted)
+        wanted &= wanted - 1
+        line = peek64(places + 8 + 8 * bit)
+        matches = np.int64(match_line(line, np.uint64(peek64(hashes + 8 + 8 * bit)), lanes))
+        poke64(places + 8 + 8 * bit, line + 4 * lowest_bit(matches))
+        found |= np.int64(matches != 0) << bit
+    return found
 
 
 @kernel
 def find_single(plan, space, count):
-    """Look for the keys of a single question in the first ``count`` of its places."""
-    places = plan + 8 * at(plan, LOOKUPS)
+    """Look for the keys of a single question in the first ``count`` of its places, all of them side by side."""
+    lookups = plan + 8 * at(plan, p.LOOKUPS)
     for e in range(count):
-        table, keys = peek64(places + 16 * e), space + peek64(places + 16 * e + 8)
-        x = hash_of(np.uint64(peek64(keys)))
-        place = seed_place(x, at(plan, table + SEEDS), at(plan, table + BUCKETS))
-        prefetch_at(place)
-        poke64(row(keys, 1), np.int64(x))
-        poke64(row(keys, 2), place)
+        table, column = peek64(lookups + 24 * e), peek64(lookups + 24 * e + 16)
+        keys = space + peek64(lookups + 24 * e + 8)
+        ask_seeds(plan, table, keys, row(keys, 1), row(keys, 2), np.int64(1) << (column - 1))
     for e in range(count):
-        table, keys = peek64(places + 16 * e), space + peek64(places + 16 * e + 8)
-        x, seed = np.uint64(peek64(row(keys, 1))), peek8(peek64(row(keys, 2)))
-        lines, shard_bits, height = at(plan, table + LINES), at(plan, table + SHARD_BITS), at(plan, table + HEIGHT)
-        place = line_place(x, seed, lines, shard_bits, height)
-        prefetch_at(place)
-        poke64(row(keys, 2), place)
+        table, column = peek64(lookups + 24 * e), peek64(lookups + 24 * e + 16)
+        keys = space + peek64(lookups + 24 * e + 8)
+        ask_lines(plan, table, row(keys, 1), row(keys, 2), np.int64(1) << (column - 1))
     for e in range(count):
-        table, keys = peek64(places + 16 * e), space + peek64(places + 16 * e + 8)
-        x, line = np.uint64(peek64(row(keys, 1))), peek64(row(keys, 2))
-        poke64(row(keys, 3), slot_in(line, x, at(plan, table + LANES), plan + 8 * NOWHERE))
-
-
-@kernel
-def find_slots(plan, table, todo, hashes, lines, places):
-    """Look for so many hashes in their lines: ``places`` becomes the slot of each column that ``todo`` has."""
-    lanes, nowhere = at(plan, table + LANES), plan + 8 * NOWHERE
-    for j in range(1, peek64(todo) + 1):
-        poke64(places + 8 * peek64(todo + 8 * j), found_in(lines, hashes, j, lanes, nowhere))
+        table, column = peek64(lookups + 24 * e), peek64(lookups + 24 * e + 16)
+        places = row(space + peek64(lookups + 24 * e + 8), 2)
+        found = find_slots(plan, table, places - 8 * p.COLUMNS, places, np.int64(1) << (column - 1))
+        poke64(places, peek64(places) | found)
 
 
 @kernel
 def slot_number(plan, table, place):
     """The number of a slot, counted over the whole table."""
-    lines = (place - at(plan, table + LINES)) >> 6
-    return lines * at(plan, table + PER_LINE) + ((((place & 63) >> 2) * at(plan, table + INVERSE)) >> 8)
+    lines = (place - at(plan, table + p.LINES)) >> 6
+    return lines * at(plan, table + p.PER_LINE) + ((((place & 63) >> 2) * at(plan, table + p.INVERSE)) >> 8)
 
 
 @kernel
@@ -178,13 +151,13 @@ def run_of(plan, table, owner):
 
     Empty if it has none, and within the list whatever the file says.
     """
-    records = at(plan, table + RECORDS)
-    if owner < 0 or owner >= at(plan, table + OWNERS):
+    records = at(plan, table + p.RECORDS)
+    if owner < 0 or owner >= at(plan, table + p.OWNERS):
         return np.int64(0), np.int64(0)
-    first = packed(at(plan, table + RUNS), at(plan, table + RUN_BYTES), owner)
+    first = packed(at(plan, table + p.RUNS), at(plan, table + p.RUN_BYTES), owner)
     if first >= records:
         return np.int64(0), np.int64(0)
-    bits = at(plan, table + ENDS)
+    bits = at(plan, table + p.ENDS)
     last = first
     word = np.uint64(peek64(bits + 8 * (last >> 6))) >> np.uint64(last & 63)
     while word == 0:
@@ -198,7 +171,7 @@ def run_of(plan, table, owner):
 @kernel
 def listed(plan, table, record):
     """The symbol of a record."""
-    return packed(at(plan, table + LIST), at(plan, table + LIST_BYTES), record)
+    return packed(at(plan, table + p.LIST), at(plan, table + p.LIST_BYTES), record)
 
 
 @kernel
@@ -214,18 +187,19 @@ def first_from(plan, table, first, last, symbol):
 
 
 @kernel
-def find_records(plan, table, owner, first, last, nowhere, symbols, hashes, places):
-    """Look up the records ``first`` to ``last`` of a list, whose owner has this key: their symbols and slots."""
-    count = last - first
-    for j in range(count):
+def find_records(plan, table, owner, first, last, symbols, keys, hashes, places):
+    """Look up the records ``first`` to ``last`` of a list, whose owner has this key, in columns from 1 on.
+
+    Writes their symbols and slots, and gives the mask of those that were found.
+    """
+    for j in range(last - first):
         symbol = listed(plan, table, first + j)
-        poke64(symbols + 8 * j, symbol)
-        poke64(hashes + 8 * j, np.int64(key_of(owner, symbol)))
-    ask_seeds(plan, table, hashes, places, 0, count)
-    ask_lines(plan, table, hashes, places, 0, count)
-    lanes = at(plan, table + LANES)
-    for j in range(count):
-        poke64(places + 8 * j, found_in(places, hashes, j, lanes, nowhere))
+        poke64(symbols + 8 + 8 * j, symbol)
+        poke64(keys + 8 + 8 * j, np.int64(key_of(owner, symbol)))
+    wanted = ~(np.int64(-2) << (last - first - 1))
+    ask_seeds(plan, table, keys, hashes, places, wanted)
+    ask_lines(plan, table, hashes, places, wanted)
+    return find_slots(plan, table, hashes, places, wanted)
 
 
 @kernel

@@ -9,26 +9,8 @@ from numba import typeof, types
 
 from plre._jit import direct, kernel
 from plre._memory import address_of, bytes_at, hashes_at, ints_at, longs_at, peek64, peek_double, poke64
-from plre.model._plan import (
-    BLOCK,
-    COLUMNS,
-    GIVEN,
-    IDS,
-    KEPT,
-    LETTER_COUNT,
-    LETTERS,
-    LONGEST,
-    NEEDED,
-    ORDERS,
-    REACH,
-    SLOT_COUNT,
-    SLOTS,
-    STARTS,
-    TOTAL,
-    WORDS,
-    WORK,
-    at,
-)
+from plre.model import _plan as p
+from plre.model._plan import at
 from plre.model._questions import answer_components, find_positions
 from plre.text._kernels import BATCH, BOS, EOS, NOTHING, UNK, look_up, split_words
 
@@ -39,11 +21,11 @@ SMALL = 1e-200
 @kernel
 def score_ids(plan, ids, work, probs, matched):
     """The probability of every position of a text, and the longest n-gram found; ``ids`` has REACH more before it."""
-    block, reach, words = address_of(work), at(plan, REACH), at(plan, WORDS)
-    poke64(block + 8 * IDS, address_of(ids))
-    totals, longest = at(block, TOTAL), at(block, LONGEST)
-    for start in range(reach, len(ids), BLOCK):
-        stop = min(start + BLOCK, len(ids))
+    block, reach, words = address_of(work), at(plan, p.REACH), at(plan, p.WORDS)
+    poke64(block + 8 * p.IDS, address_of(ids))
+    totals, longest = at(block, p.TOTAL), at(block, p.LONGEST)
+    for start in range(reach, len(ids), p.BLOCK):
+        stop = min(start + p.BLOCK, len(ids))
         find_positions(plan, block, start - 1, stop)
         answer_components(plan, block)
         for i in range(start, stop):
@@ -60,14 +42,14 @@ def score_orders(plan, ids, work, rows, orders):
     ``rows`` has a row of COLUMNS numbers for each order, to work in.
     """
     block = address_of(work)
-    poke64(block + 8 * IDS, address_of(ids))
+    poke64(block + 8 * p.IDS, address_of(ids))
     places = np.empty(len(rows), np.int64)
     for n in range(len(rows)):
-        places[n] = address_of(rows) + 8 * COLUMNS * n
-    poke64(block + 8 * ORDERS, address_of(places))
-    first = at(plan, REACH)
-    for start in range(first, len(ids), BLOCK):
-        stop = min(start + BLOCK, len(ids))
+        places[n] = address_of(rows) + 8 * p.COLUMNS * n
+    poke64(block + 8 * p.ORDERS, address_of(places))
+    first = at(plan, p.REACH)
+    for start in range(first, len(ids), p.BLOCK):
+        stop = min(start + p.BLOCK, len(ids))
         find_positions(plan, block, start - 1, stop)
         answer_components(plan, block)
         for n in range(len(rows)):
@@ -79,12 +61,12 @@ def score_orders(plan, ids, work, rows, orders):
 @direct(types.int64, typeof(b""), types.boolean, types.boolean)
 def score_line(plan, data, bos, eos):
     """log10 probability of one line without its newline; infinite if it holds ``<s>`` or ``</s>``."""
-    block = at(plan, WORK)
-    reach = at(plan, REACH)
-    poke64(block + 8 * GIVEN, -1)
-    poke64(block + 8 * KEPT, -1)
-    poke64(block + 8 * NEEDED, -1)
-    window = at(block, IDS)
+    block = at(plan, p.WORK)
+    reach = at(plan, p.REACH)
+    poke64(block + 8 * p.GIVEN, -1)
+    poke64(block + 8 * p.KEPT, -1)
+    poke64(block + 8 * p.NEEDED, -1)
+    window = at(block, p.IDS)
     ids = ints_at(window, reach + BATCH + 1)
     space = (window + 4 * (reach + BATCH + 2) + 7) & -8
     begins, ends, hashes = (
@@ -92,15 +74,18 @@ def score_line(plan, data, bos, eos):
         longs_at(space + 8 * BATCH, BATCH),
         hashes_at(space + 16 * BATCH, BATCH),
     )
-    slots, starts = ints_at(at(plan, SLOTS), at(plan, SLOT_COUNT)), ints_at(at(plan, STARTS), at(plan, WORDS) + 1)
-    letters = bytes_at(at(plan, LETTERS), at(plan, LETTER_COUNT))
+    slots, starts = (
+        ints_at(at(plan, p.SLOTS), at(plan, p.SLOT_COUNT)),
+        ints_at(at(plan, p.STARTS), at(plan, p.WORDS) + 1),
+    )
+    letters = bytes_at(at(plan, p.LETTERS), at(plan, p.LETTER_COUNT))
     for i in range(reach):
-        ids[i] = at(plan, WORDS)
+        ids[i] = at(plan, p.WORDS)
     if bos:
         ids[reach - 1] = BOS
     product = 1.0
     total = 0.0
-    totals = at(block, TOTAL)
+    totals = at(block, p.TOTAL)
     place = np.int64(0)
     while True:
         words, place = split_words(data, place, BATCH, begins, ends, hashes)
@@ -111,8 +96,8 @@ def score_line(plan, data, bos, eos):
         if done and eos:
             ids[last] = EOS
             last += 1
-        for start in range(reach, last, BLOCK):
-            stop = min(start + BLOCK, last)
+        for start in range(reach, last, p.BLOCK):
+            stop = min(start + p.BLOCK, last)
             find_positions(plan, block, start - 1, stop)
             answer_components(plan, block)
             for k in range(2, stop - start + 2):
@@ -139,21 +124,21 @@ def tally(ids, probs, matched, words, counts, sums, hits):
     known, unknown, end = 1.0, 1.0, 1.0
     for i in range(len(ids)):
         w = ids[i]
-        p = probs[i]
+        prob = probs[i]
         if EOS < w < words:
-            known *= p
+            known *= prob
             if known < SMALL:
                 sums[0] += math.log10(known)
                 known = 1.0
             counts[0] += 1
         elif w == UNK:
-            unknown *= p
+            unknown *= prob
             if unknown < SMALL:
                 sums[1] += math.log10(unknown)
                 unknown = 1.0
             counts[1] += 1
         elif w == EOS:
-            end *= p
+            end *= prob
             if end < SMALL:
                 sums[2] += math.log10(end)
                 end = 1.0

@@ -95,7 +95,7 @@ class Plan:
         head[p.SLOTS], head[p.SLOT_COUNT] = self._address(vocab.slots), len(vocab.slots)
         head[p.STARTS] = self._address(vocab.starts)
         head[p.LETTERS], head[p.LETTER_COUNT] = self._address(vocab.arena), len(vocab.arena)
-        head[p.NOWHERE : p.NOT_ASKED + 2] = [*_NOTHING.tolist(), *_NOTHING.tolist()]
+        head[p.NOWHERE : p.NOWHERE + 2] = _NOTHING.tolist()
         head[p.WINDOW] = 8 * (p.BLOCK_WIDTH + p.COLUMNS * (p.BLOCK_ROWS + offset))
         self._size = head[p.WINDOW] // 8 + self.reach + BATCH + 8 + 3 * BATCH
         self._own_work = self.work_space()
@@ -113,11 +113,11 @@ class Plan:
                 table = fields[at + p.TABLES] + each * p.TABLE_WIDTH
                 if fields[table + p.LINES]:
                     row = fields[at + p.OFFSET] + 8 * p.COLUMNS * p.TABLE_ROWS * (each + 1)
-                    of_word += [table, row + 16]
-                    of_context += [table, row + 8] if fields[table + p.SINCE] == 1 else []
+                    of_word += [table, row, 2]
+                    of_context += [table, row, 1] if fields[table + p.SINCE] == 1 else []
                     stages.append(fields[table + p.STAGE])
         fields[p.STAGES], fields[p.LOOKUPS] = 1 + max(stages), len(fields)
-        fields[p.OF_WORD], fields[p.OF_BOTH] = len(of_word) // 2, (len(of_word) + len(of_context)) // 2
+        fields[p.OF_WORD], fields[p.OF_BOTH] = len(of_word) // 3, (len(of_word) + len(of_context)) // 3
         fields += [*of_word, *of_context]
 
     @cached_property
@@ -175,7 +175,8 @@ class Plan:
         work = np.empty(self._size, np.int64)
         start = work.ctypes.data
         rows = start + 8 * p.BLOCK_WIDTH
-        for number, field in enumerate((p.OWN, p.ROW, p.LACKING, p.MATCHED, p.TOTAL, p.LONGEST, p.SPACE)):
+        own = (p.SINCE_START, p.WITHIN, p.OWN, p.ROW, p.LACKING, p.MATCHED, p.TOTAL, p.LONGEST, p.SPACE)
+        for number, field in enumerate(own):
             work[field] = rows + 8 * p.COLUMNS * number
         work[p.IDS] = start + self._fields[p.WINDOW]
         work[p.NEEDED], work[p.ORDERS], work[p.GIVEN], work[p.KEPT] = -1, 0, -1, -1
