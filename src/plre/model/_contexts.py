@@ -17,7 +17,7 @@ from plre._jit import c_kernel, kernel
 from plre._memory import hashes_at, lowest_bit, peek32, peek64, peek_double, peek_float, poke64, poke_double
 from plre.model import _plan as p
 from plre.model._plan import at, hashes_of, keys_of, places_of
-from plre.model._tables import ask_seeds, find_records, first_from, key_of, run_of, scaled, slot_number
+from plre.model._tables import ask_seeds, first_from, key_of, know_run, listed, run_of, scaled, slot_number
 
 #: Where the number of a slot stands: a context's backoff, an event's probability.
 NUMBER = 4
@@ -139,9 +139,7 @@ def spread_contexts(plan, component, block):
     """P(s | context) of the symbols LOW to HIGH, the context being that of a single question, to OUT."""
     low, high, out = at(block, p.LOW), at(block, p.HIGH), at(block, p.OUT)
     space = at(block, p.SPACE) + at(plan, component + p.OFFSET)
-    levels, tables = at(plan, component + p.LEVELS), at(plan, component + p.TABLE_COUNT)
-    symbols, keys = p.spare_row(space, tables, 0), p.spare_row(space, tables, 1)
-    hashes, places = p.spare_row(space, tables, 2), p.spare_row(space, tables, 3)
+    levels, rows = at(plan, component + p.LEVELS), p.spare_row(space, at(plan, component + p.TABLE_COUNT), 0)
     scale = 1.0
     for j in range(levels):
         scale *= np.float64(peek_float(context_at(plan, space, j) + NUMBER))
@@ -155,15 +153,10 @@ def spread_contexts(plan, component, block):
             scale *= np.float64(peek_float(context_at(plan, space, finer) + NUMBER))
         table, owner = level_table(plan, component, 2 * j + 1), np.uint64(at(keys_of(space, 2 * j), 2))
         first, stop = run_of(plan, table, slot_number(plan, table - p.TABLE_WIDTH, context))
+        numbers, _ = know_run(plan, block, table, owner, first, stop, rows, 0)
         first, stop = first_from(plan, table, first, stop, low), first_from(plan, table, first, stop, high)
-        while first < stop:
-            count = min(stop - first, p.BLOCK)
-            found = find_records(plan, table, owner, first, first + count, symbols, keys, hashes, places)
-            while found != 0:
-                column = 8 + 8 * lowest_bit(found)
-                found &= found - 1
-                s = peek64(symbols + column)
-                if s >= low and s < high:
-                    poke_double(out + 8 * s, scale * np.float64(peek_float(peek64(places + column) + NUMBER)))
-            first += count
+        for i in range(first, stop):
+            s = listed(plan, table, i)
+            if s >= low and s < high:
+                poke_double(out + 8 * s, scale * np.float64(peek_float(numbers + 4 * i)))
     return 0

@@ -93,24 +93,6 @@ def add_low_rank(plan, component, block, n, space, mask):
         poke_double(probs + column, peek_double(probs + column) + own)
 
 
-@kernel
-def ask_rows(plan, component, table, n, rank, grams, pointers, mask):
-    """Find the pointers of the records of order n - 1 in the columns of a mask, and ask for their left rows."""
-    left = mask
-    while left != 0:
-        column = 8 + 8 * lowest_bit(left)
-        left &= left - 1
-        prefetch_at(pointer_place(plan, component, table, n, peek64(grams + column)))
-    factors = at(plan, table + p.FACTORS)
-    while mask != 0:
-        column = 8 + 8 * lowest_bit(mask)
-        mask &= mask - 1
-        pointer = pointer_of(plan, component, table, n, peek64(grams + column))
-        poke64(pointers + column, pointer)
-        for byte in range(0, 4 * min(rank, 256), 64):
-            prefetch_at(factors + 4 * pointer + byte)
-
-
 # --- between rows and columns by themselves, and side by side --------------------------------------------------------
 
 

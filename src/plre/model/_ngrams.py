@@ -28,9 +28,9 @@ from plre._memory import (
 )
 from plre.model import _plan as p
 from plre.model._gates import gate_bucket
-from plre.model._lowrank import add_low_rank, ask_rows, number_of, pointer_of, product, rank_of
+from plre.model._lowrank import add_low_rank, number_of, pointer_of, product, rank_of
 from plre.model._plan import at, hashes_of, keys_of, places_of
-from plre.model._tables import STEP, ask_seeds, find_records, first_from, key_of, run_of, scaled
+from plre.model._tables import STEP, ask_seeds, first_from, key_of, know_run, listed, run_of, scaled
 
 #: Where the numbers of a slot stand.
 PROBABILITY, BACKOFF, LACK = 4, 8, 12
@@ -276,7 +276,7 @@ def spread_orders(plan, component, block, low_rank):
     if low_rank and top > 0 and at(plan, order_table(plan, component, 2) + p.FACTORS) != 0:
         spread_bigrams(plan, component, at(places_of(space, -1), 1), weight_above(space, 1, top), low, high, out)
     for n in range(1, top + 1):
-        spread_seen(plan, component, n, top, space, low, high, out, low_rank)
+        spread_seen(plan, component, block, n, top, space, low_rank)
 
 
 @kernel
@@ -301,44 +301,35 @@ def spread_bigrams(plan, component, context, scale, low, high, out):
 
 
 @kernel
-def spread_seen(plan, component, n, top, space, low, high, out, low_rank):
+def spread_seen(plan, component, block, n, top, space, low_rank):
     """Write what was seen after the context of n words; add to it the low rank layers of the order above.
 
     The n-grams seen after the middle of a slice are its rows.
     """
-    tables = at(plan, component + p.TABLE_COUNT)
-    table = order_table(plan, component, n + 1)
-    symbols, keys = p.spare_row(space, tables, 0), p.spare_row(space, tables, 1)
-    hashes, places = p.spare_row(space, tables, 2), p.spare_row(space, tables, 3)
-    context = at(places_of(space, n - 2), 1)
-    scale = weight_above(space, n, top)
-    owner = np.uint64(at(keys_of(space, n - 2), 1))
-    first, stop = run_of(plan, table, number_of(plan, component, n, context))
-    first, stop = first_from(plan, table, first, stop, low), first_from(plan, table, first, stop, high)
-    layers = False
-    rank, right, above, above_scale = np.int64(0), np.int64(0), np.int64(0), 0.0
-    if low_rank and n < top:
+    low, high, out = at(block, p.LOW), at(block, p.HIGH), at(block, p.OUT)
+    table, context = order_table(plan, component, n + 1), at(places_of(space, n - 2), 1)
+    rows = p.spare_row(space, at(plan, component + p.TABLE_COUNT), 0)
+    above, pointers = np.int64(0), np.int64(0)
+    if low_rank and n + 2 <= at(plan, component + p.LEVELS):
         above = order_table(plan, component, n + 2)
-        layers = at(plan, above + p.FACTORS) != 0
-        if layers:
-            rank = rank_of(plan, component, above, n + 2, context)
-            right = pointer_of(plan, component, above, n + 2, at(places_of(space, n - 1), 1))
-            above_scale = weight_above(space, n + 1, top)
-    while first < stop:
-        count = min(stop - first, p.BLOCK)
-        found = find_records(plan, table, owner, first, first + count, symbols, keys, hashes, places)
-        if layers:
-            ask_rows(plan, component, above, n + 2, rank, places, hashes, found)
-        while found != 0:
-            column = 8 + 8 * lowest_bit(found)
-            found &= found - 1
-            s = peek64(symbols + column)
-            if s >= low and s < high:
-                own = scale * np.float64(peek_float(peek64(places + column) + PROBABILITY))
-                if layers:
-                    own += above_scale * product(plan, above, rank, right, peek64(hashes + column))
-                poke_double(out + 8 * s, own)
-        first += count
+        pointers = at(plan, above + p.POINTERS)
+    layers = pointers != 0 and n < top
+    rank, right, above_scale = np.int64(0), np.int64(0), 0.0
+    if layers:
+        rank = rank_of(plan, component, above, n + 2, context)
+        right = pointer_of(plan, component, above, n + 2, at(places_of(space, n - 1), 1))
+        above_scale = weight_above(space, n + 1, top)
+    scale, owner = weight_above(space, n, top), np.uint64(at(keys_of(space, n - 2), 1))
+    first, stop = run_of(plan, table, number_of(plan, component, n, context))
+    numbers, made = know_run(plan, block, table, owner, first, stop, rows, pointers)
+    first, stop = first_from(plan, table, first, stop, low), first_from(plan, table, first, stop, high)
+    for i in range(first, stop):
+        s = listed(plan, table, i)
+        if s >= low and s < high:
+            own = scale * np.float64(peek_float(numbers + 4 * i))
+            if layers:
+                own += above_scale * product(plan, above, rank, right, peek32(made + 4 * i))
+            poke_double(out + 8 * s, own)
 
 
 @c_kernel(p.PROTOCOL)

@@ -35,14 +35,14 @@ from plre._memory import peek32, peek64
 #: Of a table: its lines and seeds, the bits that choose a shard, buckets of all shards and lines of each, the lanes in
 #: which checks stand, slots of a line and a factor that divides by the words of a slot; the symbols of its records and
 #: bytes of a symbol, how many records there are, the bits that end a run; where the run of each owner starts, bytes of
-#: such a number, and how many owners there are; the first column that is looked up in it (2 if the position before
-#: those of a block does not matter) and at which stage; and the low rank layers (``_lowrank.py``). From STRIDE on, of
-#: compact n-grams (``_compact.py``): bytes of a record, of a symbol, of a number and of a start, and the codes of
-#: probabilities, of weights and of both sides' factors.
+#: such a number, how many owners there are, and where in MEMO its numbers are; the first column that is looked up in it
+#: (2 if the position before those of a block does not matter) and at which stage; and the low rank layers
+#: (``_lowrank.py``). From STRIDE on, of compact n-grams (``_compact.py``): bytes of a record, of a symbol, of a number
+#: and of a start, and the codes of probabilities, of weights and of both sides' factors.
 (LINES, SEEDS, SHARD_BITS, BUCKETS, HEIGHT, LANES, PER_LINE, INVERSE, LIST, LIST_BYTES, RECORDS, ENDS,
- RUNS, RUN_BYTES, OWNERS, SINCE, STAGE, RANKS, POINTERS, FACTORS, FACTOR_COUNT, RANK,
+ RUNS, RUN_BYTES, OWNERS, RUN_MEMO, SINCE, STAGE, RANKS, POINTERS, FACTORS, FACTOR_COUNT, RANK,
  STRIDE, SYMBOL_BYTES, NUMBER_BYTES, START_BYTES, PROB_BASE, PROB_STEP, WEIGHT_BASE, WEIGHT_STEP, RIGHT_BASE,
- RIGHT_STEP, LEFT_BASE, LEFT_STEP, TABLE_WIDTH) = range(35)  # fmt: skip
+ RIGHT_STEP, LEFT_BASE, LEFT_STEP, TABLE_WIDTH) = range(36)  # fmt: skip
 
 #: Of a slot of a chain of contexts: how far back it looks, the map by which, and how many symbols that has.
 SLOT_DISTANCE, SLOT_MAP, SLOT_SYMBOLS, CHAIN_WIDTH = range(4)
@@ -56,10 +56,11 @@ COLUMNS = 66
 #: AT_ONCE), the work space; for each column how many words back the last ``<s>`` is, and for each length the mask of
 #: the n-grams that do not reach beyond that; for each column what a component answers: probability, row of the gates
 #: (then its address), missing mass (then the mass that the row divides), order matched; how many words matter after the
-#: last position. ORDERS, if not 0, is where the probabilities of each order go. Of a single question: how many words its
-#: context has and how many matter after the word (-1: there was none), and what the work space knows of the context.
+#: last position. ORDERS, if not 0, is where the probabilities of each order go. Of the whole vocabulary: a range of
+#: symbols and where their probabilities go. Of a single question: how many words its context has and how many matter
+#: after the word (-1: there was none), what the work space knows of the context; and numbers of runs that are known.
 (IDS, FIRST, LAST, CURRENT, SPACE, SINCE_START, WITHIN, OWN, ROW, LACKING, MATCHED, TOTAL, LONGEST, NEEDED, ORDERS, LOW,
- HIGH, OUT, GIVEN, KEPT, BEFORE, BLOCK_WIDTH) = range(22)  # fmt: skip
+ HIGH, OUT, GIVEN, KEPT, BEFORE, MEMO, BLOCK_WIDTH) = range(23)  # fmt: skip
 AT_ONCE = -1
 #: What is known of the context of a single question: nothing, everything, or everything since it ends with the word of
 #: the question before.
@@ -74,7 +75,7 @@ PROTOCOL = "int64(int64, int64, int64)"
 GATE_BUCKETS = 16
 #: Rows of a component's work space for its unigrams and for each of its tables, and besides.
 TABLE_ROWS = 3
-EXTRA_ROWS = 5
+EXTRA_ROWS = 6
 
 
 @kernel

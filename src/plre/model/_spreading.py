@@ -11,6 +11,7 @@ from plre._memory import (
     doubles_at,
     floats_at,
     ints_at,
+    longs_at,
     peek32,
     peek64,
     peek_double,
@@ -29,8 +30,9 @@ from plre.text._kernels import BOS, EOS
 _FIRST_RANGE = 512
 #: How often a word is drawn that is not allowed before all words are looked at.
 _TRIES = 64
-#: Words whose probabilities are added up together.
+#: Words whose probabilities are added up together, and words that are passed over together.
 _TOGETHER = 1024
+_PASSED = 64
 
 
 @kernel
@@ -109,20 +111,28 @@ def spread_many(plan, work, buffer, contexts, sizes, out):
 def top_words(probs, allowed, best):
     """The words of the highest probability, falling, the lower id first among equals: fill ``best`` with their ids.
 
-    ``allowed`` says of ``<unk>``, ``<s>`` and ``</s>`` whether they count. Returns how many words there are.
+    ``allowed`` says of ``<unk>``, ``<s>`` and ``</s>`` whether they count. Returns how many words there are. Most words
+    are passed over some at a time: the bits of positive numbers are ordered as they are, and compared eight at once.
     """
-    count = 0
-    for w in range(len(probs)):
-        if w < len(allowed) and not allowed[w]:
+    count, bits = 0, longs_at(address_of(probs), len(probs))
+    for low in range(0, len(probs), _PASSED):
+        high = min(low + _PASSED, len(probs))
+        largest = np.int64(0)
+        for value in bits[low:high]:
+            largest = max(largest, value)
+        if count == len(best) and largest <= bits[best[count - 1]]:
             continue
-        if count == len(best) and not probs[w] > probs[best[count - 1]]:
-            continue
-        place = min(count, len(best) - 1)
-        while place > 0 and probs[w] > probs[best[place - 1]]:
-            best[place] = best[place - 1]
-            place -= 1
-        best[place] = w
-        count = min(count + 1, len(best))
+        for w in range(low, high):
+            if w < len(allowed) and not allowed[w]:
+                continue
+            if count == len(best) and not probs[w] > probs[best[count - 1]]:
+                continue
+            place = min(count, len(best) - 1)
+            while place > 0 and probs[w] > probs[best[place - 1]]:
+                best[place] = best[place - 1]
+                place -= 1
+            best[place] = w
+            count = min(count + 1, len(best))
     return count
 
 

@@ -24,7 +24,9 @@ from plre._memory import (
     lowest_bit,
     match_line,
     peek8,
+    peek32,
     peek64,
+    poke32,
     poke64,
     prefetch_at,
     trailing_zeros,
@@ -36,6 +38,7 @@ from plre.model._plan import at, packed, row
 STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xD6E8FEB86659FD93)
 _OTHER = np.uint64(0xA0761D6478BD642F)
+_NEGATIVE_ZERO = 1 << 31
 
 
 @kernel
@@ -187,19 +190,45 @@ def first_from(plan, table, first, last, symbol):
 
 
 @kernel
-def find_records(plan, table, owner, first, last, symbols, keys, hashes, places):
-    """Look up the records ``first`` to ``last`` of a list, whose owner has this key, in columns from 1 on.
+def find_records(plan, table, owner, first, last, rows, numbers, pointers, made):
+    """Look up the records ``first`` to ``last`` of a list, whose owner has this key, all of them side by side.
 
-    Writes their symbols and slots, and gives the mask of those that were found.
+    ``numbers`` becomes the first number of each, 4 bytes by record, or -0.0 for one that is not there; ``made`` becomes
+    what ``pointers`` has for its slot, if that is not 0.
     """
-    for j in range(last - first):
-        symbol = listed(plan, table, first + j)
-        poke64(symbols + 8 + 8 * j, symbol)
-        poke64(keys + 8 + 8 * j, np.int64(key_of(owner, symbol)))
+    keys, hashes, places = rows, row(rows, 1), row(rows, 2)
+    for i in range(first, last):
+        poke64(keys + 8 + 8 * (i - first), np.int64(key_of(owner, listed(plan, table, i))))
     wanted = ~(np.int64(-2) << (last - first - 1))
     ask_seeds(plan, table, keys, hashes, places, wanted)
     ask_lines(plan, table, hashes, places, wanted)
-    return find_slots(plan, table, hashes, places, wanted)
+    found = find_slots(plan, table, hashes, places, wanted)
+    for i in range(first, last):
+        place = peek64(places + 8 + 8 * (i - first))
+        there = (found >> (i - first)) & 1
+        poke32(numbers + 4 * i, peek32(place + 4) if there else _NEGATIVE_ZERO)
+        if pointers != 0:
+            poke32(made + 4 * i, peek32(pointers + 4 * slot_number(plan, table, place)) if there else 0)
+
+
+@kernel
+def know_run(plan, block, table, owner, first, last, rows, pointers):
+    """Where the numbers and the pointers of a whole run are, 4 bytes each by record (see :func:`find_records`).
+
+    Those of long runs are remembered: contexts with much to say are asked again and again. A number that is remembered
+    is not +0.0.
+    """
+    if last - first <= p.BLOCK:
+        numbers, made = row(rows, 3) - 4 * first, row(rows, 4) - 4 * first
+        if last > first:
+            find_records(plan, table, owner, first, last, rows, numbers, pointers, made)
+        return numbers, made
+    numbers = at(block, p.MEMO) + at(plan, table + p.RUN_MEMO)
+    made = numbers + 4 * at(plan, table + p.RECORDS)
+    if peek32(numbers + 4 * first) == 0:
+        for low in range(first, last, p.BLOCK):
+            find_records(plan, table, owner, low, min(low + p.BLOCK, last), rows, numbers, pointers, made)
+    return numbers, made
 
 
 @kernel

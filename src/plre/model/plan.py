@@ -65,6 +65,8 @@ class Room:
     """Memory for questions about the whole vocabulary, one at a time."""
 
     work: NDArray[np.int64]
+    #: Numbers of long runs, once they were asked for; it takes no memory before.
+    memo: NDArray[np.uint32]
     #: What each component says of all its symbols.
     buffer: NDArray[np.float64]
     probs: NDArray[np.float64]
@@ -81,7 +83,7 @@ class Plan:
         self.words = len(vocab)
         self.reach = max(component.body.reach for component in components)
         offset = 0
-        self.buffer = 0
+        self.buffer = self._memo = 0
         for number, component in enumerate(components):
             at = p.MODEL_WIDTH + number * p.COMPONENT_WIDTH
             own = self._describe(component, at)
@@ -164,7 +166,10 @@ class Plan:
         try:
             room = self._rooms.pop()
         except IndexError:
-            room = Room(self.work_space(), np.empty(self.buffer), np.empty(self.words))
+            room = Room(
+                self.work_space(), np.zeros(self._memo // 4, np.uint32), np.empty(self.buffer), np.empty(self.words)
+            )
+            room.work[p.MEMO] = room.memo.ctypes.data
         try:
             yield room
         finally:
@@ -355,7 +360,9 @@ class Plan:
             p.RUNS: self._checked(tensors[f"{name}.runs"], np.uint8, owners * width + t.PADDING),
             p.RUN_BYTES: width,
             p.OWNERS: owners,
+            p.RUN_MEMO: self._memo,
         }
+        self._memo += 8 * shape.records
         if own[p.LINES] % 64:
             raise ValueError("its data does not begin at a multiple of 64 bytes")
         return own
