@@ -16,8 +16,6 @@ import plre
 from benchmarks import peers
 from benchmarks.common import Command, table
 from experiments.common import DOCUMENT, WORK, held_out, min_count, picture, training_text, write
-from plre.model.contexts import Contexts
-from plre.model.ngrams import size_of
 from plre.pruning.entropy import Pruner
 from plre.pruning.stationary import Stationary, low_rank_shares, stationary
 from plre.pruning.tables import Table, read_tables, write_tables
@@ -60,9 +58,10 @@ class Ours:
 
     def __init__(self, lm: plre.LanguageModel, place: Path, test: Path) -> None:
         (component,) = lm.components
-        assert not isinstance(component.body, Contexts)
+        body = component.body.ngrams()
+        assert body is not None
         self.lm, self.place, self.test = lm, place, test
-        self.component, self.body = component, component.body
+        self.component, self.body = component, body
         self.tables = read_tables(self.body)
         self.pruner = Pruner(self.tables, lm.markers, THREADS)
 
@@ -82,7 +81,7 @@ class Ours:
             middle = (low + high) / 2
             judged = pruner.judge(math.exp(middle))
             factors = {n: pruner.factor_count(judged, n) for n in self.body.low_rank}
-            fits = words + size_of(judged.sizes, self.body.missing, factors) <= size
+            fits = words + self.body.planned_size(judged.sizes, factors) <= size
             low, high = (low, middle) if fits else (middle, high)
         made = self.pruned(math.exp(high), pruner)
         return made if made.nbytes <= size else None

@@ -12,13 +12,13 @@ import numpy as np
 
 import plre
 from plre.lowrank.blocks import Factors
-from plre.model.compact import CompactNgrams
-from plre.model.ngrams import Columns, Ngrams
+from plre.model.columns import Columns
+from plre.model.ngrams import NgramBody
 
 Gram = tuple[str, ...]
 
 
-def grams_of(body: Ngrams | CompactNgrams, n: int) -> list[tuple[int, ...]]:
+def grams_of(body: NgramBody, n: int) -> list[tuple[int, ...]]:
     """All n-grams, as symbols, in the order of their numbers."""
     return _grams(body.columns(), n)
 

@@ -19,10 +19,11 @@ from plre.ensemble.ladder import split
 from plre.ensemble.recipe import Recipe, Rung
 from plre.lowrank.blocks import Blocks, Factors, average, stack
 from plre.lowrank.factorise import factorise
-from plre.model.compact import CompactNgrams, compress
-from plre.model.component import Component
+from plre.model.columns import Columns, Order
+from plre.model.compact import compress
+from plre.model.component import Body, Component
 from plre.model.lm import LanguageModel
-from plre.model.ngrams import Columns, Ngrams, Order, assemble
+from plre.model.ngrams import assemble
 from plre.progress import Advance, Progress
 from plre.scratch import Column, Growing, Scratch, slices
 from plre.smoothing.discounts import Discount, counts_of_counts, estimate
@@ -162,7 +163,7 @@ class Builder:
             if made and leaks is not None:
                 missing = np.asarray(made[0].missing[:])
             columns = Columns(unigrams, backoff, missing, orders)
-            body: Ngrams | CompactNgrams
+            body: Body
             if bits < 32:
                 body = compress(columns, bits)
             else:

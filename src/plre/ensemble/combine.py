@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre.model.component import Component
-from plre.model.contexts import WORDS, Contexts
 from plre.model.lm import LanguageModel
 from plre.model.storage import order_of
 from plre.text.vocabulary import UNK, Vocabulary
@@ -63,25 +62,12 @@ def _renumbered(component: Component, known: Renumbering) -> Component:
     body = component.body
     ids = np.append(known.ids, len(component.symbols) - 1 if component.symbols is not None else body.symbols)
     shares = np.append(known.shares, np.float32(0))
-    if isinstance(body, Contexts):
-        body = _read_through(body, ids)
     return replace(
         component,
-        body=body,
+        body=body.renumbered(ids),
         symbols=(ids if component.symbols is None else component.symbols[ids]).astype(np.int32),
         shares=shares if component.shares is None else component.shares[ids] * shares,
     )
-
-
-def _read_through(body: Contexts, ids: NDArray[np.int32]) -> Contexts:
-    """Contexts whose slots read words by their ids in another vocabulary."""
-    counts = len(body.counts)
-    tensors = {name: t[ids] if name.startswith("map") else t for name, t in body.tensors.items()}
-    chain = tuple(slot._replace(map=counts) if slot.map == WORDS else slot for slot in body.chain)
-    if chain == body.chain:
-        return replace(body, tensors=tensors)
-    tensors[f"map{counts}"] = ids.astype(np.int32)
-    return replace(body, chain=chain, counts=(*body.counts, body.symbols), tensors=tensors)
 
 
 def _same(one: Vocabulary, other: Vocabulary) -> bool:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from plre.evaluation.report import reads_metadata, signature
-from plre.model.compact import CompactNgrams
-from plre.model.component import Component
-from plre.model.contexts import Contexts
+from plre.model.component import Body, Component
 from plre.model.lm import LanguageModel
-from plre.model.ngrams import Ngrams
+from plre.model.ngrams import NgramBody
 from plre.text.vocabulary import SPECIAL
 
 
@@ -54,7 +52,7 @@ def _rule(min_count: int | None) -> str:
 def _describe_component(number: int, component: Component) -> str:
     """Its weight and what it predicts from what."""
     about, reach = component.about, component.body.reach
-    if isinstance(component.body, Contexts):
+    if component.body.ngrams() is None:
         kind = "contexts of words and classes"
     else:
         kind = f"n-grams of {about['classes']:,} classes" if "classes" in about else "n-grams of words"
@@ -65,11 +63,11 @@ def _describe_component(number: int, component: Component) -> str:
 
 def _describe_body(component: Component) -> list[str]:
     """A line for each order or level."""
-    body = component.body
-    return _describe_levels(body) if isinstance(body, Contexts) else _describe_orders(body, component)
+    grams = component.body.ngrams()
+    return _describe_levels(component.body) if grams is None else _describe_orders(grams, component)
 
 
-def _describe_levels(body: Contexts) -> list[str]:
+def _describe_levels(body: Body) -> list[str]:
     """A line for each level of a chain of contexts."""
     lines = ["  contexts       number  words in them"]
     known = set()
@@ -81,7 +79,7 @@ def _describe_levels(body: Contexts) -> list[str]:
     return lines
 
 
-def _describe_orders(body: Ngrams | CompactNgrams, component: Component) -> list[str]:
+def _describe_orders(body: NgramBody, component: Component) -> list[str]:
     """A line for each order."""
     about = component.about
     lines = ["  order      n-grams  bytes each  discounts            low rank layers (power, rank)"]

@@ -14,7 +14,7 @@ from plre._jit import c_kernel, kernel
 from plre._memory import as_float, peek32, peek64, peek_double, peek_float, poke64, poke_double
 from plre.model import _plan as p
 from plre.model._gates import gate_bucket
-from plre.model._plan import at, packed, spare_row, symbol_of
+from plre.model._plan import at, bits_at, spare_row, symbol_of
 from plre.text._kernels import BOS
 
 
@@ -33,16 +33,14 @@ def decoded(code, base, step):
 @kernel
 def field(plan, table, record, offset, size):
     """A field of a record."""
-    return peek64(at(plan, table + p.LIST) + at(plan, table + p.STRIDE) * (record - 1) + offset) & (
-        (1 << (8 * size)) - 1
-    )
+    return bits_at(at(plan, table + p.LIST), at(plan, table + p.STRIDE) * (record - 1) + offset, size)
 
 
 @kernel
 def number_in(plan, table, record, which):
     """The probability (0), backoff (1) or missing mass (2) of a record."""
-    size = at(plan, table + p.NUMBER_BYTES)
-    code = field(plan, table, record, at(plan, table + p.SYMBOL_BYTES) + which * size, size)
+    size = at(plan, table + p.NUMBER_BITS)
+    code = field(plan, table, record, at(plan, table + p.SYMBOL_BITS) + which * size, size)
     first = table + (p.PROB_BASE if which == 0 else p.WEIGHT_BASE)
     return decoded(code, at(plan, first), at(plan, first + 1))
 
@@ -61,13 +59,13 @@ def run_within(plan, component, n, record):
     longer = compact_table(plan, component, n + 1)
     records = at(plan, longer + p.RECORDS)
     if n == 1:
-        starts, size = at(plan, longer + p.RUNS), at(plan, longer + p.RUN_BYTES)
-        first, last = packed(starts, size, record - 1), packed(starts, size, record)
+        starts, size = at(plan, longer + p.RUNS), at(plan, longer + p.RUN_BITS)
+        first, last = bits_at(starts, size * (record - 1), size), bits_at(starts, size * record, size)
     else:
         table = compact_table(plan, component, n)
-        size = at(plan, table + p.START_BYTES)
+        size = at(plan, table + p.START_BITS)
         numbers = 2 + np.int64(at(plan, component + p.MISSING) != 0)
-        offset = at(plan, table + p.SYMBOL_BYTES) + numbers * at(plan, table + p.NUMBER_BYTES)
+        offset = at(plan, table + p.SYMBOL_BITS) + numbers * at(plan, table + p.NUMBER_BITS)
         first, last = field(plan, table, record, offset, size), field(plan, table, record + 1, offset, size)
     last = min(last, records)
     return min(first, last), last
@@ -78,7 +76,7 @@ def search(plan, component, n, context, symbol):
     """The record of order n with this symbol, of a context of n - 1 words; 0 if there is none."""
     first, last = run_within(plan, component, n - 1, context)
     table = compact_table(plan, component, n)
-    size, end = at(plan, table + p.SYMBOL_BYTES), last
+    size, end = at(plan, table + p.SYMBOL_BITS), last
     while first < last:
         middle = (first + last) >> 1
         if field(plan, table, middle + 1, 0, size) < symbol:
@@ -93,7 +91,7 @@ def coded_product(plan, component, n, middle, context, row):
     """The low rank layers of order n: slice, context and row are records of order n - 2, n - 1 and n - 1."""
     table = compact_table(plan, component, n)
     size, count, factors = (
-        at(plan, table + p.NUMBER_BYTES),
+        at(plan, table + p.NUMBER_BITS),
         at(plan, table + p.FACTOR_COUNT),
         at(plan, table + p.FACTORS),
     )
@@ -106,12 +104,12 @@ def coded_product(plan, component, n, middle, context, row):
         left = peek32(at(plan, table + p.POINTERS) + 4 * (row - 1))
     if rank > count or right < rank or right > count or left > count - rank:
         return 0.0
+    right_base, right_step = at(plan, table + p.RIGHT_BASE), at(plan, table + p.RIGHT_STEP)
+    left_base, left_step = at(plan, table + p.LEFT_BASE), at(plan, table + p.LEFT_STEP)
     total = 0.0
     for k in range(rank):
-        u = decoded(
-            packed(factors, size, right - rank + k), at(plan, table + p.RIGHT_BASE), at(plan, table + p.RIGHT_STEP)
-        )
-        v = decoded(packed(factors, size, left + k), at(plan, table + p.LEFT_BASE), at(plan, table + p.LEFT_STEP))
+        u = decoded(bits_at(factors, size * (right - rank + k), size), right_base, right_step)
+        v = decoded(bits_at(factors, size * (left + k), size), left_base, left_step)
         total += u * v
     return total
 
@@ -219,13 +217,13 @@ def spread_compact(plan, component, block):
             middle = peek64(known + 8 * (n - 1)) if n > 1 else np.int64(0)
             first, last = (low, high) if n == 1 else run_within(plan, component, n - 1, middle)
             for row in range(first, last):
-                s = row if n == 1 else field(plan, table - p.TABLE_WIDTH, row + 1, 0, at(plan, table + p.SYMBOL_BYTES))
+                s = row if n == 1 else field(plan, table - p.TABLE_WIDTH, row + 1, 0, at(plan, table + p.SYMBOL_BITS))
                 if s >= low and s < high:
                     prob = coded_product(plan, component, n + 1, middle, context, row + 1)
                     poke_double(out + 8 * s, peek_double(out + 8 * s) + prob)
         first, last = run_within(plan, component, n, context)
         for record in range(first + 1, last + 1):
-            s = field(plan, table, record, 0, at(plan, table + p.SYMBOL_BYTES))
+            s = field(plan, table, record, 0, at(plan, table + p.SYMBOL_BITS))
             if s >= low and s < high:
                 poke_double(out + 8 * s, number_in(plan, table, record, 0))
     return 0

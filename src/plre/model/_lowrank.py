@@ -118,13 +118,16 @@ def join_factors(row_start, rank, left, left_start, right, right_start, pointers
 
 
 @kernel
-def part_factors(row_start, rank, slices, pointers, factors, left, left_start, right, right_start):
-    """Take rows and columns apart again; ``slices`` says of which slice each (n-1)-gram is a column."""
+def part_factors(row_start, rank, slices, pointers, rights, lefts, left, left_start, right, right_start):
+    """Take rows and columns apart again; ``slices`` says of which slice each (n-1)-gram is a column.
+
+    ``rights`` and ``lefts`` are the same factors, unless both sides have codes of their own.
+    """
     for m in range(len(rank)):
         for g in range(row_start[m], row_start[m + 1]):
             row = left_start[m] + np.int64(g - row_start[m]) * rank[m]
             for k in range(rank[m]):
-                left[row + k] = factors[pointers[g] + k]
+                left[row + k] = lefts[pointers[g] + k]
             own = rank[slices[g]]
             for k in range(own):
-                right[right_start[g] + k] = factors[pointers[g] - own + k]
+                right[right_start[g] + k] = rights[pointers[g] - own + k]

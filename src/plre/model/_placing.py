@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import kernel
-from plre._memory import high_product
+from plre._memory import high_product, load64
 from plre.model._tables import hash_of, key_of, line_of, shard_of
 
 #: Seeds that are tried before a table is made larger.
@@ -146,12 +146,28 @@ def place_records(hashes, order, starts, largest, values, slot, per_line, attemp
 
 
 @kernel
-def pack(values, size, out):
-    """Write numbers of ``size`` bytes each, end to end."""
+def flip(out, bit, value):
+    """Flip the bits of a number, from some bit of an array on."""
+    bits, byte = np.uint64(value) << np.uint64(bit & 7), bit >> 3
+    while bits != 0:
+        out[byte] ^= np.uint8(bits & np.uint64(255))
+        bits >>= np.uint64(8)
+        byte += 1
+
+
+@kernel
+def pack(values, stride, first, out):
+    """Write a number every ``stride`` bits, from bit ``first`` on, into zeros."""
     for i in range(len(values)):
-        value = np.int64(values[i])
-        for byte in range(size):
-            out[i * size + byte] = np.uint8((value >> (8 * byte)) & 255)
+        flip(out, i * stride + first, values[i])
+
+
+@kernel
+def unpack(packed, stride, first, size, out):
+    """Read numbers of ``size`` bits that :func:`pack` wrote; 8 bytes follow the last of them."""
+    for i in range(len(out)):
+        bit = np.int64(i * stride + first)
+        out[i] = np.int64(load64(packed, bit >> 3) >> np.uint64(bit & 7)) & ((1 << size) - 1)
 
 
 @kernel
@@ -165,11 +181,13 @@ def end_runs(children, ends):
 
 @kernel
 def start_runs(children, owners, size, out):
-    """Write where the run of each owner starts to the place of the owner's slot; those without records get none."""
+    """Write where the run of each owner starts to the place of the owner's slot; those without records get none.
+
+    A number has ``size`` bits, all of which are set before.
+    """
     for h in range(len(children) - 1):
         if children[h + 1] > children[h] and owners[h] >= 0:
-            for byte in range(size):
-                out[np.int64(owners[h]) * size + byte] = np.uint8((np.int64(children[h]) >> (8 * byte)) & 255)
+            flip(out, np.int64(owners[h]) * size, np.int64(children[h]) ^ ((1 << size) - 1))
 
 
 @kernel

@@ -34,14 +34,14 @@ from plre._memory import peek32, peek64
 
 #: Of a table: its lines and seeds, the bits that choose a shard, buckets of all shards and lines of each, the lanes in
 #: which checks stand, slots of a line and a factor that divides by the words of a slot; the symbols of its records and
-#: bytes of a symbol, how many records there are, the bits that end a run; where the run of each owner starts, bytes of
+#: bits of a symbol, how many records there are, the bits that end a run; where the run of each owner starts, bits of
 #: such a number, how many owners there are, and where in MEMO its numbers are; the first column that is looked up in it
 #: (2 if the position before those of a block does not matter) and at which stage; and the low rank layers
-#: (``_lowrank.py``). From STRIDE on, of compact n-grams (``_compact.py``): bytes of a record, of a symbol, of a number
+#: (``_lowrank.py``). From STRIDE on, of compact n-grams (``_compact.py``): bits of a record, of a symbol, of a number
 #: and of a start, and the codes of probabilities, of weights and of both sides' factors.
-(LINES, SEEDS, SHARD_BITS, BUCKETS, HEIGHT, LANES, PER_LINE, INVERSE, LIST, LIST_BYTES, RECORDS, ENDS,
- RUNS, RUN_BYTES, OWNERS, RUN_MEMO, SINCE, STAGE, RANKS, POINTERS, FACTORS, FACTOR_COUNT, RANK,
- STRIDE, SYMBOL_BYTES, NUMBER_BYTES, START_BYTES, PROB_BASE, PROB_STEP, WEIGHT_BASE, WEIGHT_STEP, RIGHT_BASE,
+(LINES, SEEDS, SHARD_BITS, BUCKETS, HEIGHT, LANES, PER_LINE, INVERSE, LIST, LIST_BITS, RECORDS, ENDS,
+ RUNS, RUN_BITS, OWNERS, RUN_MEMO, SINCE, STAGE, RANKS, POINTERS, FACTORS, FACTOR_COUNT, RANK,
+ STRIDE, SYMBOL_BITS, NUMBER_BITS, START_BITS, PROB_BASE, PROB_STEP, WEIGHT_BASE, WEIGHT_STEP, RIGHT_BASE,
  RIGHT_STEP, LEFT_BASE, LEFT_STEP, TABLE_WIDTH) = range(36)  # fmt: skip
 
 #: Of a slot of a chain of contexts: how far back it looks, the map by which, and how many symbols that has.
@@ -94,9 +94,9 @@ def symbol_of(table, symbols, word):
 
 
 @kernel
-def packed(address, size, index):
-    """The number with this index among those of ``size`` bytes; 8 bytes are readable after the last of them."""
-    return peek64(address + size * index) & ((1 << (8 * size)) - 1)
+def bits_at(address, first, size):
+    """The number in ``size`` bits (at most 57), from bit ``first`` on; 8 bytes are readable after the last number."""
+    return (peek64(address + (first >> 3)) >> (first & 7)) & ((1 << size) - 1)
 
 
 @kernel

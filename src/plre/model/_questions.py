@@ -49,8 +49,8 @@ def look_back(plan, block, first, last):
     ids, words, reach, since = at(block, p.IDS), at(plan, p.WORDS), at(plan, p.REACH), at(block, p.SINCE_START)
     run = np.int64(reach)
     for i in range(first - reach + 1, first):
-        run = 0 if peek32(ids + 4 * i) in (BOS, words) else run + 1
-    starts, before = np.int64(0), np.int64(0)
+        run = np.int64(0) if peek32(ids + 4 * i) in (BOS, words) else run + 1
+    starts = np.int64(0)
     for k in range(1, last - first + 1):
         begins = np.int64(peek32(ids + 4 * (first + k - 1)) in (BOS, words))
         run = (run + 1) * (1 - begins)

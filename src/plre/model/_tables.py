@@ -32,7 +32,7 @@ from plre._memory import (
     trailing_zeros,
 )
 from plre.model import _plan as p
-from plre.model._plan import at, packed, row
+from plre.model._plan import at, bits_at, row
 
 #: Odd numbers without pattern: the step from an owner's key to its records', and those that mix bits.
 STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -157,24 +157,26 @@ def run_of(plan, table, owner):
     records = at(plan, table + p.RECORDS)
     if owner < 0 or owner >= at(plan, table + p.OWNERS):
         return np.int64(0), np.int64(0)
-    first = packed(at(plan, table + p.RUNS), at(plan, table + p.RUN_BYTES), owner)
+    bits = at(plan, table + p.RUN_BITS)
+    first = bits_at(at(plan, table + p.RUNS), bits * owner, bits)
     if first >= records:
         return np.int64(0), np.int64(0)
-    bits = at(plan, table + p.ENDS)
+    ends = at(plan, table + p.ENDS)
     last = first
-    word = np.uint64(peek64(bits + 8 * (last >> 6))) >> np.uint64(last & 63)
+    word = np.uint64(peek64(ends + 8 * (last >> 6))) >> np.uint64(last & 63)
     while word == 0:
         last = (last | 63) + 1
         if last >= records:
             return first, records
-        word = np.uint64(peek64(bits + 8 * (last >> 6)))
+        word = np.uint64(peek64(ends + 8 * (last >> 6)))
     return first, min(last + np.int64(trailing_zeros(word)) + 1, records)
 
 
 @kernel
 def listed(plan, table, record):
     """The symbol of a record."""
-    return packed(at(plan, table + p.LIST), at(plan, table + p.LIST_BYTES), record)
+    bits = at(plan, table + p.LIST_BITS)
+    return bits_at(at(plan, table + p.LIST), bits * record, bits)
 
 
 @kernel

@@ -2,30 +2,81 @@
 
     P(w | h) = sum over components of  weight(h) * share(w) * P_component(symbol(w) | h)
 
-A component predicts symbols: words, or classes of words. Its body knows how, and is one of three kinds (``ngrams.py``,
-``compact.py``, ``contexts.py``); everything else about it is here.
+A component predicts symbols: words, or classes of words. Its body knows how, and is of one of three kinds
+(``ngrams.py``, ``compact.py``, ``contexts.py``), which all do what a :class:`Body` does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from plre._jit import CKernel
 from plre.model.compact import CompactNgrams
 from plre.model.contexts import Contexts
+from plre.model.file import Tensors
 from plre.model.gates import Gates
-from plre.model.ngrams import Ngrams
+from plre.model.ngrams import NgramBody, Ngrams
+
+if TYPE_CHECKING:
+    from plre.model.plan import PlanDraft
+
+
+class Body(Protocol):
+    """What a kind of component does: answer questions by compiled functions, describe and check itself."""
+
+    @property
+    def symbols(self) -> int:
+        """How many symbols are predicted."""
+
+    @property
+    def reach(self) -> int:
+        """How many words it looks at, the predicted one included."""
+
+    @property
+    def missing(self) -> bool:
+        """Whether contexts say what their probabilities lack to sum to one."""
+
+    @property
+    def tensors(self) -> Tensors:
+        """Its arrays, by the names that they have in a file."""
+
+    @property
+    def kernels(self) -> Mapping[int, CKernel]:
+        """Its compiled functions (ask, single, answer, spread), by their fields in a plan."""
+
+    def fields(self, plan: PlanDraft) -> dict[int, int]:
+        """What a plan says of it: addresses and sizes, which are checked."""
+
+    def describe(self) -> dict[str, Any]:
+        """What a file's metadata says of it."""
+
+    def info(self) -> dict[str, Any]:
+        """What a person may want to know of it."""
+
+    def check(self) -> None:
+        """Raise :class:`ValueError` if something in it does not fit together."""
+
+    def renumbered(self, ids: NDArray[np.int32]) -> Body:
+        """The same for other words, whose ids in its own vocabulary these are: where it reads words by itself."""
+
+    def ngrams(self) -> NgramBody | None:
+        """Itself, if it consists of n-grams: then it gives them as columns, and can be pruned."""
+
+
+#: The kinds of bodies, by the names that they have in a file.
+KINDS: dict[str, Any] = {"ngrams": Ngrams, "compact": CompactNgrams, "contexts": Contexts}
 
 
 @dataclass(frozen=True)
 class Component:
     """One component. With ``gates`` it leads as many of those after it as the gates say, and all have its weight."""
 
-    body: Ngrams | CompactNgrams | Contexts
+    body: Body
     weight: float = 1.0
     #: The symbol of each word, and for "not known" the one after the last. None: words are symbols.
     symbols: NDArray[np.int32] | None = None

@@ -12,19 +12,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from plre._jit import CKernel
 from plre.counts.tree import FARTHEST, Slot
+from plre.model import _contexts
+from plre.model import _plan as p
 from plre.model import tables as t
 from plre.model.file import Tensors
 from plre.model.ngrams import check_names
 from plre.scratch import Scratch
 
+if TYPE_CHECKING:
+    from plre.model.plan import PlanDraft
+
 #: The number of the map by which words are their own symbols.
 WORDS = -1
+#: What each level has, in the order of its tables.
+KINDS = ("contexts", "events")
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,8 @@ class Contexts:
     chain: tuple[Slot, ...]
     #: How many symbols each map has.
     counts: tuple[int, ...]
-    #: Of each level: the bits that choose a shard of its contexts, and of its events.
+    #: How many contexts and events each level has, and the bits that choose a shard of either.
+    sizes: tuple[tuple[int, int], ...]
     shard_bits: tuple[tuple[int, int], ...]
     tensors: Tensors
 
@@ -61,49 +70,98 @@ class Contexts:
         return max(slot.distance for slot in self.chain) + 1
 
     @property
-    def sizes(self) -> list[tuple[int, int]]:
-        """How many contexts and events each level has."""
-        return [(self._records(j, "contexts"), self._records(j, "events")) for j in range(1, len(self.chain) + 1)]
+    def kernels(self) -> Mapping[int, CKernel]:
+        """Its compiled functions, by their fields in a plan."""
+        return {
+            p.ASK: _contexts.ask_contexts,
+            p.SINGLE: _contexts.step_contexts,
+            p.ANSWER: _contexts.answer_contexts,
+            p.SPREAD: _contexts.spread_contexts,
+        }
 
-    def _records(self, level: int, kind: str) -> int:
-        size = t.width_of((self.slot_symbols(level - 1) if kind == "contexts" else self.symbols) - 1)
-        return (len(self.tensors[f"level{level}.{kind}.symbols"]) - t.PADDING) // size
+    def renumbered(self, ids: NDArray[np.int32]) -> Contexts:
+        """The same for other words, whose ids in its own vocabulary these are: slots read words by these."""
+        counts = len(self.counts)
+        tensors = {name: each[ids] if name.startswith("map") else each for name, each in self.tensors.items()}
+        chain = tuple(slot._replace(map=counts) if slot.map == WORDS else slot for slot in self.chain)
+        if chain == self.chain:
+            return replace(self, tensors=tensors)
+        tensors[f"map{counts}"] = ids.astype(np.int32)
+        return replace(self, chain=chain, counts=(*self.counts, self.symbols), tensors=tensors)
+
+    def ngrams(self) -> None:
+        """Nothing, since it does not consist of n-grams."""
+        return None
 
     def describe(self) -> dict[str, Any]:
         """What a file's metadata says of it."""
-        chain = [[slot.map, slot.distance] for slot in self.chain]
-        shards = [list(bits) for bits in self.shard_bits]
         return {
-            "kind": "contexts", "symbols": self.symbols, "chain": chain, "counts": list(self.counts), "shards": shards,
-        }  # fmt: skip
+            "kind": "contexts",
+            "symbols": self.symbols,
+            "chain": [[slot.map, slot.distance] for slot in self.chain],
+            "counts": list(self.counts),
+            "sizes": [list(sizes) for sizes in self.sizes],
+            "shards": [list(bits) for bits in self.shard_bits],
+        }
 
     @classmethod
     def from_tensors(cls, described: Mapping[str, Any], tensors: Tensors) -> Contexts:
         """The component that was described so."""
-        symbols, counts = described["symbols"], described["counts"]
+        symbols, counts = described["symbols"], tuple(described["counts"])
         chain = tuple(Slot(*slot) for slot in described["chain"])
-        numbers = [symbols, *counts, *(number for slot in chain for number in slot)]
+        sizes, shards = (tuple((one, other) for one, other in described[name]) for name in ("sizes", "shards"))
+        numbers = [symbols, *counts, *(number for level in sizes for number in level)]
         if (
-            any(type(number) is not int for number in numbers)
+            not t.are_counts(numbers)
             or not 1 <= len(chain) <= FARTHEST
-            or symbols < 1
-            or min(counts, default=1) < 1
+            or min(symbols, *counts) < 1
+            or not len(sizes) == len(shards) == len(chain)
         ):
             raise ValueError("a component of contexts makes no sense")
-        if any(not WORDS <= slot.map < len(counts) or not 1 <= slot.distance <= FARTHEST for slot in chain):
-            raise ValueError("a chain of contexts makes no sense")
-        parts = [
-            f"{kind}.{part}"
-            for kind in ("contexts", "events")
-            for part in ("lines", "seeds", "symbols", "ends", "runs")
-        ]
-        shards = tuple((contexts, events) for contexts, events in described["shards"])
-        if len(shards) != len(chain):
-            raise ValueError("a chain of contexts makes no sense")
+        for which, distance in chain:
+            if type(which) is not int or not WORDS <= which < len(counts) or not t.are_counts([distance]):
+                raise ValueError("a chain of contexts makes no sense")
+            if not 1 <= distance <= FARTHEST:
+                raise ValueError("a chain of contexts makes no sense")
+        parts = ("lines", "seeds", "symbols", "ends", "runs")
+        levels = [f"level{j}.{kind}" for j in range(1, len(chain) + 1) for kind in KINDS]
         names = {"unigrams", *(f"map{k}" for k in range(len(counts)))}
-        names |= {f"level{j}.{part}" for j in range(1, len(chain) + 1) for part in parts}
-        check_names(tensors, names)
-        return cls(symbols, chain, tuple(counts), shards, tensors)
+        check_names(tensors, names | {f"{level}.{part}" for level in levels for part in parts})
+        return cls(symbols, chain, counts, sizes, shards, tensors)
+
+    def fields(self, plan: PlanDraft) -> dict[int, int]:
+        """What a plan says of it."""
+        own = {p.LEVELS: len(self.chain), p.CHAIN: plan.next_field, p.TABLE_COUNT: 2 * len(self.chain)}
+        for number, slot in enumerate(self.chain):
+            entry = {p.SLOT_DISTANCE: slot.distance, p.SLOT_SYMBOLS: self.slot_symbols(number)}
+            if slot.map != WORDS:
+                entry[p.SLOT_MAP] = plan.checked(self.tensors[f"map{slot.map}"], np.int32, plan.words + 1)
+            plan.add(entry, p.CHAIN_WIDTH)
+        own[p.TABLES] = plan.next_field
+        owners = 1
+        for level in range(1, len(self.chain) + 1):
+            late = len(self.chain) - level
+            stages = min(max(1, late), max(1, len(self.chain) - 2)), max(0, late - 1)
+            for kind, symbols, stage in zip(KINDS, (self.slot_symbols(level - 1), self.symbols), stages, strict=True):
+                shape = self.shape(level, kind)
+                table = plan.table(self.tensors, f"level{level}.{kind}", shape, symbols, owners)
+                plan.add({**table, p.SINCE: 2, p.STAGE: stage}, p.TABLE_WIDTH)
+                owners = shape.slots if kind == "contexts" else owners
+        return own
+
+    def check(self) -> None:
+        """Raise :class:`ValueError` if something in it does not fit together."""
+        for number, count in enumerate(self.counts):
+            own = self.tensors[f"map{number}"]
+            t.expect(np.all((own >= 0) & (own <= count)) and own[-1] == count, "a symbol is not there")
+        found = t.roots(1, np.zeros(1, np.uint64))
+        for level in range(1, len(self.chain) + 1):
+            shapes = [self.shape(level, kind) for kind in KINDS]
+            symbols = self.slot_symbols(level - 1)
+            found = t.check_table(self.tensors, f"level{level}.contexts", shapes[0], symbols, found)
+            t.check_numbers(found.numbers[0])
+            events = t.check_table(self.tensors, f"level{level}.events", shapes[1], self.symbols, found)
+            t.check_numbers(events.numbers[0], 1.0)
 
     def info(self) -> dict[str, Any]:
         """How many contexts and events each level has, and what its slots read."""
@@ -113,10 +171,11 @@ class Contexts:
             "slots": [[self.slot_symbols(number), slot.distance] for number, slot in enumerate(self.chain)],
         }
 
-    def shape(self, level: int, kind: str, records: int) -> t.Shape:
-        """The shape of a table of "contexts" or "events", which has so many records."""
+    def shape(self, level: int, kind: str) -> t.Shape:
+        """The shape of a table of "contexts" or "events"."""
         lines, seeds = (self.tensors[f"level{level}.{kind}.{part}"] for part in ("lines", "seeds"))
-        return t.Shape.found(records, 2, self.shard_bits[level - 1][kind == "events"], lines, seeds)
+        which = KINDS.index(kind)
+        return t.Shape.found(self.sizes[level - 1][which], 2, self.shard_bits[level - 1][which], lines, seeds)
 
     def slot_symbols(self, number: int) -> int:
         """How many symbols a slot of the chain can read; of words, as many as its map or the vocabulary has."""
@@ -137,29 +196,19 @@ def assemble(
     tensors: Tensors = {"unigrams": np.append(unigrams, np.float32(0))}
     for number, table in enumerate(maps):
         tensors[f"map{number}"] = np.append(table, counts[number]).astype(np.int32)
-    made = Contexts(len(unigrams), tuple(chain), counts, (), tensors)
-    shards = []
+    made = Contexts(len(unigrams), tuple(chain), counts, (), (), tensors)
+    sizes, shards = [], []
+    keys, owners = np.zeros(1, np.uint64), t.Owners(None, 1)
     scratch = Scratch()
-    keys, slots, owners = np.zeros(1, np.uint64), None, 1
     for j, (coarser, level) in enumerate(pairwise(levels), 1):
         keys = t.child_keys(coarser.children, keys, level.symbols, scratch)
-        placed = t.place(keys, [level.backoff], threads=threads)
-        symbols = made.slot_symbols(j - 1)
-        tensors |= _tensors(f"level{j}.contexts", placed, level.symbols, symbols, coarser.children, slots, owners)
-        slots, owners, own_bits = placed.slots, placed.shape.slots, placed.shape.shard_bits
-        events = t.child_keys(level.events, keys, level.words, scratch)
-        placed = t.place(events, [level.probs], with_slots=False, threads=threads)
-        shards.append((own_bits, placed.shape.shard_bits))
-        tensors |= _tensors(f"level{j}.events", placed, level.words, len(unigrams), level.events, slots, owners)
-    return replace(made, shard_bits=tuple(shards))
-
-
-def _tensors(name: str, placed: t.Placed, symbols: Any, count: int, children: Any, slots: Any, owners: int) -> Tensors:
-    """The tensors of one table."""
-    return {
-        f"{name}.lines": placed.lines,
-        f"{name}.seeds": placed.seeds,
-        f"{name}.symbols": t.list_symbols(symbols, count, Scratch()),
-        f"{name}.ends": t.end_runs(children),
-        f"{name}.runs": t.start_runs(children, slots, owners),
-    }
+        contexts = t.place(keys, [level.backoff], threads=threads)
+        given = f"level{j}.contexts", contexts, level.symbols, made.slot_symbols(j - 1), coarser.children
+        tensors |= t.table_tensors(*given, owners, scratch)
+        owners = t.Owners(contexts.slots, contexts.shape.slots)
+        event_keys = t.child_keys(level.events, keys, level.words, scratch)
+        events = t.place(event_keys, [level.probs], with_slots=False, threads=threads)
+        tensors |= t.table_tensors(f"level{j}.events", events, level.words, made.symbols, level.events, owners, scratch)
+        sizes.append((len(level.symbols), len(level.words)))
+        shards.append((contexts.shape.shard_bits, events.shape.shard_bits))
+    return replace(made, sizes=tuple(sizes), shard_bits=tuple(shards))

@@ -17,7 +17,6 @@ from plre.model import _spreading as spreading
 from plre.model import _texts as texts
 from plre.model import check, neighbours, storage
 from plre.model.component import Component
-from plre.model.contexts import Contexts
 from plre.model.plan import Plan
 from plre.model.scoring import Scored, Tally, score_ids, score_lines, score_text, tally_text
 from plre.model.steps import Context, State, Step, Stepper, Word, checked, log10, split
@@ -343,7 +342,8 @@ class LanguageModel:
 
         Of a model of several components: those of the first one that is of word n-grams.
         """
-        bodies = [each.body for each in self.components if each.symbols is None and not isinstance(each.body, Contexts)]
+        found = [each.body.ngrams() for each in self.components if each.symbols is None]
+        bodies = [body for body in found if body is not None]
         if not bodies:
             raise UsageError("this model has no n-grams of words")
         if not 1 <= n <= bodies[0].reach:

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre.errors import UsageError
-from plre.model.component import Component
-from plre.model.contexts import Contexts
+from plre.model.ngrams import NgramBody
 from plre.text.vocabulary import SPECIAL
 
 if TYPE_CHECKING:
@@ -33,8 +32,9 @@ def nearest(lm: LanguageModel, word: str, k: int) -> list[tuple[str, float]]:
     if word not in lm.vocab:
         raise UsageError(f"the model does not know the word {word!r}")
     index = lm.vocab[word]
-    words = next((each for each in lm.components if not isinstance(each.body, Contexts) and each.symbols is None), None)
-    if words is None or words.body.reach < 2:
+    found = [each.body.ngrams() for each in lm.components if each.symbols is None]
+    words = next((body for body in found if body is not None), None)
+    if words is None or words.order < 2:
         raise UsageError("neighbours are found by bigrams of words, which this model does not have")
     candidates = np.unique([*range(min(_CANDIDATES, len(lm.vocab))), index])
     low_rank = latent_classes(words)
@@ -47,14 +47,12 @@ def nearest(lm: LanguageModel, word: str, k: int) -> list[tuple[str, float]]:
     return [(lm.vocab.word(int(candidates[i])), float(overlap[i])) for i in best if overlap[i] > 0]
 
 
-def latent_classes(component: Component) -> tuple[Profiles, Profiles] | None:
+def latent_classes(body: NgramBody) -> tuple[Profiles, Profiles] | None:
     """P(class | word) of every word, as predicted and as the word before; None without a low rank bigram.
 
     The low rank bigram is a sum over classes k of (mass of word w in k) x (share of context h in k), so both are read
     off its factors. A row of zeros belongs to a word that the factors do not know.
     """
-    body = component.body
-    assert not isinstance(body, Contexts)
     factors = body.columns(2).orders[0].factors
     if factors is None or int(factors.rank[0]) < 2:  # for rank 1 all words are alike
         return None
@@ -62,14 +60,13 @@ def latent_classes(component: Component) -> tuple[Profiles, Profiles] | None:
     return _rows_to_one(predicted), _rows_to_one(before * predicted.sum(axis=0))
 
 
-def beside(component: Component, groups: NDArray[np.int32], candidates: NDArray[np.int64]) -> tuple[Profiles, Profiles]:
+def beside(body: NgramBody, groups: NDArray[np.int32], candidates: NDArray[np.int64]) -> tuple[Profiles, Profiles]:
     """For each candidate what stands before it and what after it: the share of each group of words."""
-    assert not isinstance(component.body, Contexts)
-    columns = component.body.columns(2)
+    columns = body.columns(2)
     bigrams = columns.orders[0]
-    before = np.repeat(np.arange(component.body.symbols), np.diff(bigrams.children))
+    before = np.repeat(np.arange(body.symbols), np.diff(bigrams.children))
     mass = columns.prob[before] * bigrams.prob
-    place = np.full(component.body.symbols, -1)
+    place = np.full(body.symbols, -1)
     place[candidates] = np.arange(len(candidates))
     count = int(groups.max()) + 1
     profiles = []

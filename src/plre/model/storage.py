@@ -21,12 +21,9 @@ from numpy.typing import NDArray
 from plre.errors import ModelFileError
 from plre.model import file
 from plre.model._plan import GATE_BUCKETS
-from plre.model.compact import CompactNgrams
-from plre.model.component import Component
-from plre.model.contexts import Contexts
+from plre.model.component import KINDS, Body, Component
 from plre.model.file import Tensors
 from plre.model.gates import Gates
-from plre.model.ngrams import Ngrams
 from plre.text.vocabulary import SPECIAL, Vocabulary
 
 if TYPE_CHECKING:
@@ -178,14 +175,13 @@ def _component(about: Mapping[str, Any], tensors: Tensors) -> Component:
     if not isinstance(weight, float | int) or not 0 <= weight <= 1:
         raise ValueError(f"a weight is {weight!r}")
     symbols, shares, flat = (tensors.pop(name, None) for name in ("symbols", "shares", "gates"))
-    kinds: dict[str, Any] = {"ngrams": Ngrams, "compact": CompactNgrams, "contexts": Contexts}
-    body = kinds[described["kind"]].from_tensors(described, tensors)
+    body: Body = KINDS[described["kind"]].from_tensors(described, tensors)
     gates = None
     if flat is not None:
         members, root = about["members"], about["root"]
-        if type(members) is not int or members < 1 or isinstance(body, Contexts) or not 0 <= root <= 1:
+        if type(members) is not int or members < 1 or not 0 <= root <= 1:
             raise ValueError("the gates make no sense")
-        if flat.dtype != np.float32 or len(flat) != body.order * GATE_BUCKETS * (1 + members) or not body.missing:
+        if flat.dtype != np.float32 or len(flat) != body.reach * GATE_BUCKETS * (1 + members) or not body.missing:
             raise ValueError("the gates have the wrong size")
         gates = Gates(flat.reshape(-1, 1 + members), float(root))
     rest = {name: value for name, value in about.items() if name not in ("body", "weight", "members", "root")}
@@ -223,7 +219,7 @@ def order_of(components: list[Component] | tuple[Component, ...]) -> int:
 def describe(lm: LanguageModel) -> dict[str, Any]:
     """What a model is, how it was made, and how many bytes each part takes."""
     bodies = [component.body for component in lm.components]
-    orders = [body.sizes for body in bodies if not isinstance(body, Contexts)]
+    orders = [grams.sizes for body in bodies if (grams := body.ngrams()) is not None]
     longest = max(map(len, orders), default=0)
     several = len(bodies) > 1
     sizes: dict[str, int] = {}

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre.model import _placing as kernels
-from plre.model.file import map_privately
+from plre.model.file import Tensors, map_privately
+from plre.model.packing import PADDING, bits_of, pack, packed_bytes, unpack
 from plre.scratch import Column, Growing, Scratch, slices
 from plre.threads import parallel
 
@@ -30,8 +31,6 @@ _ATTEMPTS = 16
 #: Keys that are looked at together, and records that are placed before the next are looked at.
 _PIECE = 1 << 20
 _GROUP = 1 << 23
-#: Numbers of packed arrays are read 8 bytes at a time: so many bytes follow the last.
-PADDING = 8
 
 
 @dataclass(frozen=True)
@@ -96,32 +95,12 @@ class Shape:
 
 def list_bytes(records: int, symbols: int) -> int:
     """Bytes of the list of a table with so many records, of so many symbols, and of the bits that end runs."""
-    return records * width_of(symbols - 1) + PADDING + 8 * ((records >> 6) + 1)
+    return packed_bytes(records, bits_of(symbols - 1)) + 8 * ((records >> 6) + 1)
 
 
 def run_bytes(records: int, owners: int) -> int:
     """Bytes of where the runs of so many owners start in a list of so many records."""
-    return owners * width_of(records) + PADDING
-
-
-def width_of(largest: int) -> int:
-    """Bytes that a number takes."""
-    return max(1, -(-largest.bit_length() // 8))
-
-
-def pack(values: NDArray[np.integer], size: int) -> NDArray[np.uint8]:
-    """Numbers of ``size`` bytes each."""
-    out = np.zeros(len(values) * size + PADDING, np.uint8)
-    kernels.pack(values, size, out)
-    return out
-
-
-def unpack(packed: NDArray[np.uint8], size: int) -> NDArray[np.int64]:
-    """The numbers that :func:`pack` wrote."""
-    count = (len(packed) - PADDING) // size
-    wide = np.zeros((count, 8), np.uint8)
-    wide[:, :size] = packed[: count * size].reshape(count, size)
-    return wide.reshape(-1).view(np.int64)
+    return packed_bytes(owners, bits_of(records))
 
 
 class ArrayDraft:
@@ -262,10 +241,10 @@ def child_keys(children: Column, owners: Column, symbols: Column, scratch: Scrat
 
 def list_symbols(symbols: Column, count: int, scratch: Scratch) -> NDArray[np.uint8]:
     """The list of a table: the symbols of its records, of which there are ``count`` different ones."""
-    size = width_of(count - 1)
-    draft = ArrayDraft(len(symbols) * size + PADDING, np.uint8, scratch)
-    for part in slices(len(symbols), _PIECE):
-        draft.put(part.start * size, pack(symbols[part], size)[:-PADDING])
+    bits = bits_of(count - 1)
+    draft = ArrayDraft(packed_bytes(len(symbols), bits), np.uint8, scratch)
+    for part in slices(len(symbols), _PIECE):  # each begins with a byte of its own
+        draft.put(part.start * bits // 8, pack(symbols[part], bits)[:-PADDING])
     return draft.finish()
 
 
@@ -279,20 +258,115 @@ def end_runs(children: Column) -> NDArray[np.uint64]:
 
 def start_runs(children: Column, owners: Column | None, slots: int) -> NDArray[np.uint8]:
     """Where the run of each owner starts, by its slot (None: by its own number); all bits set: nowhere."""
-    size = width_of(int(children[len(children) - 1 :][0]))
-    runs = np.full(slots * size + PADDING, 255, np.uint8)
+    bits = bits_of(int(children[len(children) - 1 :][0]))
+    runs = np.full(packed_bytes(slots, bits), 255, np.uint8)
     for part in slices(len(children) - 1, _PIECE):
         numbers = np.arange(part.start, part.stop, dtype=np.int32) if owners is None else owners[part]
-        kernels.start_runs(children[part.start : part.stop + 1], numbers, size, runs)
+        kernels.start_runs(children[part.start : part.stop + 1], numbers, bits, runs)
     return runs
 
 
-def read_slots(
-    keys: NDArray[np.uint64], lines: NDArray[np.int32], seeds: NDArray[np.uint8], shape: Shape
-) -> tuple[NDArray[np.int64], list[NDArray[np.float32]]]:
-    """The slot of each of all keys of a table, and their numbers; -1 and 0 for a key that is not there."""
-    slots = np.empty(len(keys), np.int64)
-    kernels.locate(keys, lines, seeds, shape.shard_bits, shape.height, shape.slot, shape.per_line, slots)
+def table_tensors(
+    name: str, placed: Placed, symbols: Column, count: int, children: Column, owners: Owners, scratch: Scratch
+) -> Tensors:
+    """The tensors of a table, whose records have these symbols, out of so many, and start where children say."""
+    return {
+        f"{name}.lines": placed.lines,
+        f"{name}.seeds": placed.seeds,
+        f"{name}.symbols": list_symbols(symbols, count, scratch),
+        f"{name}.ends": end_runs(children),
+        f"{name}.runs": start_runs(children, owners.slots, owners.count),
+    }
+
+
+@dataclass(frozen=True)
+class Owners:
+    """The slots of a table's owners, out of so many; None: they are their own slots."""
+
+    slots: NDArray[np.int32] | None
+    count: int
+
+    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of owners, by slot."""
+        out = np.zeros(self.count, values.dtype)
+        if self.slots is None:
+            out[: len(values)] = values
+        else:
+            out[self.slots[self.slots >= 0]] = values[self.slots >= 0]
+        return out
+
+
+@dataclass(frozen=True)
+class ReadTable:
+    """The records of a table in the order of its list: symbols, keys, slots (-1: none) and numbers.
+
+    ``children`` says where those of each owner start, with one entry more.
+    """
+
+    symbols: NDArray[np.int32]
+    children: NDArray[np.int32]
+    keys: NDArray[np.uint64]
+    slots: NDArray[np.int64]
+    numbers: list[NDArray[np.float32]]
+
+
+def read_table(tensors: Tensors, name: str, shape: Shape, symbols: int, owners: ReadTable) -> ReadTable:
+    """Read a table of so many symbols, whose owners are the records of another one."""
+    listed = unpack(tensors[f"{name}.symbols"], shape.records, bits_of(symbols - 1))
+    starts = _starts(tensors, name, shape, owners)
+    children = np.append(np.where(starts < len(listed), starts, len(listed)), len(listed))
+    children = np.minimum.accumulate(children[::-1])[::-1].astype(np.int32)
+    children[0] = 0
+    keys = np.asarray(child_keys(children, owners.keys, listed.astype(np.int32), Scratch()))
+    slots, lines = np.empty(len(keys), np.int64), tensors[f"{name}.lines"]
+    kernels.locate(
+        keys, lines, tensors[f"{name}.seeds"], shape.shard_bits, shape.height, shape.slot, shape.per_line, slots
+    )
     places = slots // shape.per_line * 16 + slots % shape.per_line * shape.slot
-    numbers = lines.view(np.float32)
-    return slots, [np.where(slots < 0, np.float32(0), numbers[places + k]) for k in range(1, shape.slot)]
+    numbers = [np.where(slots < 0, np.float32(0), lines.view(np.float32)[places + k]) for k in range(1, shape.slot)]
+    return ReadTable(listed.astype(np.int32), children, keys, slots, numbers)
+
+
+def _starts(tensors: Tensors, name: str, shape: Shape, owners: ReadTable) -> NDArray[np.int64]:
+    """Where the run of each owner starts."""
+    bits, runs = bits_of(shape.records), tensors[f"{name}.runs"]
+    return unpack(runs, int(owners.slots.max(initial=0)) + 1, bits)[owners.slots]
+
+
+def roots(count: int, keys: NDArray[np.uint64] | None = None) -> ReadTable:
+    """Owners that are in no table: so many symbols, which are their own keys and slots."""
+    own = np.arange(count)
+    keys = own.astype(np.uint64) if keys is None else keys
+    return ReadTable(own.astype(np.int32), np.zeros(0, np.int32), keys, own, [])
+
+
+def check_table(tensors: Tensors, name: str, shape: Shape, symbols: int, owners: ReadTable) -> ReadTable:
+    """Read a table and check it against its list: everything listed must be found, with an owner and a symbol."""
+    found = read_table(tensors, name, shape, symbols, owners)
+    starts, count = _starts(tensors, name, shape, owners), len(found.symbols)
+    expect(np.all((found.symbols >= 0) & (found.symbols < symbols)), "a listed symbol is not there")
+    ends = np.unpackbits(tensors[f"{name}.ends"].view(np.uint8), bitorder="little")[:count]
+    expect(count == 0 or ends[-1] == 1, "the last run of a list does not end")
+    after_end = np.concatenate([[0], np.flatnonzero(ends) + 1])[: int(ends.sum())]
+    expect(np.array_equal(starts[starts < count], after_end), "runs of a list do not fit together")
+    inner = np.diff(found.symbols) <= 0
+    expect(not np.any(inner & ~ends[:-1].astype(bool)), "a list is not sorted")
+    expect(np.all(found.slots >= 0), "a listed record is not to be found")
+    expect(len(np.unique(found.slots)) == count, "two listed records share a slot")
+    return found
+
+
+def are_counts(values: Sequence[Any]) -> bool:
+    """Whether values that a file has are numbers of things."""
+    return all(type(value) is int and 0 <= value < 1 << 40 for value in values)
+
+
+def expect(holds: bool | np.bool_, what: str) -> None:
+    """Raise a :class:`ValueError` unless something holds."""
+    if not holds:
+        raise ValueError(what)
+
+
+def check_numbers(values: NDArray[np.float32], most: float = np.inf) -> None:
+    """Numbers must be finite and not negative; probabilities are at most 1, to rounding."""
+    expect(np.all((values >= 0) & (values <= most * (1 + 1e-5))) and np.all(np.isfinite(values)), "a number is none")

@@ -10,11 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from plre.errors import UsageError
-from plre.model.compact import CompactNgrams
-from plre.model.compact import size_of as compact_size
-from plre.model.contexts import Contexts
 from plre.model.lm import LanguageModel
-from plre.model.ngrams import size_of
 from plre.model.storage import header_size
 from plre.progress import Progress
 from plre.pruning.entropy import Judgement, Pruner
@@ -90,7 +86,8 @@ class _Work:
         self.threads = threads
         self.pruners: dict[int, Pruner] = {}
         #: The components of n-grams; hybrid contexts stay as they are.
-        self.bodies = {k: each.body for k, each in enumerate(lm.components) if not isinstance(each.body, Contexts)}
+        found = {k: each.body.ngrams() for k, each in enumerate(lm.components)}
+        self.bodies = {k: body for k, body in found.items() if body is not None}
         with progress.stage("weighing contexts", sum(sum(b.sizes) for b in self.bodies.values()), "n-grams") as advance:
             for k, body in self.bodies.items():
                 self.pruners[k] = Pruner(read_tables(body), lm.markers, threads)
@@ -114,9 +111,7 @@ class _Work:
         """Bytes of what would be left of a component."""
         body, pruner = self.bodies[k], self.pruners[k]
         factors = {n: pruner.factor_count(found, n) for n in body.low_rank}
-        if isinstance(body, CompactNgrams):
-            return compact_size(found.sizes, body.missing, body.size, factors)
-        return size_of(found.sizes, body.missing, factors)
+        return body.planned_size(found.sizes, factors)
 
     @property
     def floor(self) -> str:

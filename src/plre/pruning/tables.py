@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre.lowrank.blocks import Factors
-from plre.model.compact import CompactNgrams, compress
-from plre.model.ngrams import Columns, Ngrams, Order, assemble
+from plre.model.columns import Columns, Order
+from plre.model.ngrams import NgramBody
 
 _NO_FLOATS = np.empty(0, np.float32)
 
@@ -36,7 +36,7 @@ class Table:
         return len(self.words)
 
 
-def read_tables(body: Ngrams | CompactNgrams) -> list[Table]:
+def read_tables(body: NgramBody) -> list[Table]:
     """All orders of a component, the lowest first."""
     columns = body.columns()
     none = np.zeros(0, np.int32)
@@ -103,7 +103,7 @@ def _select_factors(
     return Factors(rank[slices], left, left_start, right, right_start)
 
 
-def write_tables(tables: Sequence[Table], like: Ngrams | CompactNgrams, threads: int) -> Ngrams | CompactNgrams:
+def write_tables(tables: Sequence[Table], like: NgramBody, threads: int) -> NgramBody:
     """The component that has these n-grams, with numbers of as many bits as another one."""
     orders = [
         Order(
@@ -117,4 +117,4 @@ def write_tables(tables: Sequence[Table], like: Ngrams | CompactNgrams, threads:
         missing = np.zeros(len(tables[0]), np.float32)
     backoff = tables[0].backoff if orders else np.ones(len(tables[0]), np.float32)
     columns = Columns(tables[0].prob, backoff, missing, orders)
-    return compress(columns, 8 * like.size) if isinstance(like, CompactNgrams) else assemble(columns, threads=threads)
+    return like.remade(columns, threads)
