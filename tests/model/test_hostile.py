@@ -40,6 +40,7 @@ from plre.model import file, lm, plan, scoring, steps, storage
 from plre.model import tables as t
 from plre.model.compact import CompactNgrams
 from plre.model.lm import LanguageModel
+from plre.model.packing import PADDING, bits_of, pack, pack_records, packed_bytes, unpack
 from plre.text import vocabulary
 from plre.text.vocabulary import Vocabulary
 from tests.conftest import zipf_text
@@ -285,14 +286,15 @@ class Table:
     name: str
     symbols: int
     records: int
+    owners: int
 
     @property
-    def list_width(self) -> int:
-        return t.width_of(self.symbols - 1)
+    def list_bits(self) -> int:
+        return bits_of(self.symbols - 1)
 
     @property
-    def run_width(self) -> int:
-        return t.width_of(self.records)
+    def run_bits(self) -> int:
+        return bits_of(self.records)
 
 
 def _tables(d: Draft, least: int = 2) -> list[Table]:
@@ -305,14 +307,20 @@ def _tables(d: Draft, least: int = 2) -> list[Table]:
         body = d.metadata["components"][int(number) - 1]["body"]
         if body["kind"] not in ("ngrams", "contexts"):
             continue
-        symbols = body["symbols"]
-        if rest.endswith(".contexts"):
-            which = body["chain"][int(rest.split(".")[0].removeprefix("level")) - 1][0]
-            symbols = symbols if which < 0 else body["counts"][which]
-        table = f"{number}.{rest}"
-        records = (len(d.tensors[f"{table}.symbols"]) - t.PADDING) // t.width_of(symbols - 1)
+        level = int(rest.split(".")[0].removeprefix("level").removeprefix("order"))
+        if body["kind"] == "ngrams":
+            symbols, records = body["sizes"][0], body["sizes"][level - 1]
+            slot, above = 4 if body["missing"] else 3, f"{number}.order{level - 1}"
+            owners = symbols + 1
+        else:
+            events = rest.endswith(".events")
+            symbols, records, slot, owners = body["symbols"], body["sizes"][level - 1][events], 2, 1
+            which, above = body["chain"][level - 1][0], f"{number}.level{level - (not events)}.contexts"
+            symbols = symbols if events or which < 0 else body["counts"][which]
+        if f"{above}.lines" in d.tensors:
+            owners = len(d.tensors[f"{above}.lines"]) // 16 * (16 // slot)
         if records >= least:
-            found.append(Table(table, symbols, records))
+            found.append(Table(f"{number}.{rest}", symbols, records, owners))
     return found
 
 
@@ -323,27 +331,25 @@ def _table(d: Draft, least: int = 2) -> Table:
     return d.random.choice(tables)
 
 
-def _numbers(d: Draft, name: str, width: int) -> NDArray[np.int64]:
-    return t.unpack(d.tensors[name], width)
+def _numbers(d: Draft, name: str, count: int, bits: int) -> NDArray[np.int64]:
+    return unpack(d.tensors[name], count, bits)
 
 
-def _put(d: Draft, name: str, width: int, at: NDArray[np.int64], values: Any) -> None:
+def _put(d: Draft, name: str, count: int, bits: int, at: NDArray[np.int64], values: Any) -> None:
     """Write numbers into a packed tensor."""
-    numbers = _numbers(d, name, width)
+    numbers = _numbers(d, name, count, bits)
     numbers[at] = values
-    d.tensors[name] = np.concatenate(
-        [numbers.view(np.uint8).reshape(-1, 8)[:, :width].reshape(-1), d.tensors[name][len(numbers) * width :]]
-    )
+    d.tensors[name] = pack(numbers & ((1 << bits) - 1), bits)
 
 
 @kind("table: listed symbols out of range", structural=True)
 def put_symbols_out_of_range(d: Draft) -> None:
     table = _table(d)
-    most = 256**table.list_width - 1
+    most = 2**table.list_bits - 1
     if table.symbols > most:
         raise NothingToDamageError
     value = d.random.choice([table.symbols, most, d.random.randint(table.symbols, most)])
-    _put(d, f"{table.name}.symbols", table.list_width, d.some(table.records), value)
+    _put(d, f"{table.name}.symbols", table.records, table.list_bits, d.some(table.records), value)
 
 
 @kind("table: other listed symbols", structural=True)
@@ -352,31 +358,31 @@ def put_other_symbols(d: Draft) -> None:
     name, at = f"{table.name}.symbols", d.some(table.records)
     if table.symbols < 2:
         raise NothingToDamageError
-    old = _numbers(d, name, table.list_width)[at]
-    _put(d, name, table.list_width, at, (old + d.random.randrange(1, table.symbols)) % table.symbols)
+    old = _numbers(d, name, table.records, table.list_bits)[at]
+    _put(d, name, table.records, table.list_bits, at, (old + d.random.randrange(1, table.symbols)) % table.symbols)
 
 
 @kind("table: runs", structural=True)
 def change_runs(d: Draft) -> None:
     table = _table(d)
-    name, most = f"{table.name}.runs", 256**table.run_width - 1
-    numbers = _numbers(d, name, table.run_width)
+    name, most = f"{table.name}.runs", 2**table.run_bits - 1
+    numbers = _numbers(d, name, table.owners, table.run_bits)
     owners = np.flatnonzero(numbers < table.records)
     at = owners[d.some(len(owners))]
     how = d.random.choice(["out", "none", "far", "next", "other"])
     values = {"out": table.records, "none": most, "far": max(most - 1, table.records), "next": numbers[at] + 1}
     other = (numbers[at] + d.random.randrange(1, table.records)) % table.records
-    _put(d, name, table.run_width, at, values.get(how, other))
+    _put(d, name, table.owners, table.run_bits, at, values.get(how, other))
 
 
 @kind("table: runs of nobody")
 def put_runs_of_nobody(d: Draft) -> None:
     table = _table(d)
     name = f"{table.name}.runs"
-    free = np.flatnonzero(_numbers(d, name, table.run_width) >= table.records)
+    free = np.flatnonzero(_numbers(d, name, table.owners, table.run_bits) >= table.records)
     if not len(free):
         raise NothingToDamageError
-    _put(d, name, table.run_width, free[d.some(len(free))], d.random.randrange(table.records))
+    _put(d, name, table.owners, table.run_bits, free[d.some(len(free))], d.random.randrange(table.records))
 
 
 @kind("table: ends", structural=True)
@@ -452,7 +458,7 @@ def _compact(d: Draft) -> tuple[str, CompactNgrams]:
     own = {
         k: about["body"] for k, about in enumerate(d.metadata["components"], 1) if about["body"]["kind"] == "compact"
     }
-    own = {k: body for k, body in own.items() if body["order"] > 1}
+    own = {k: body for k, body in own.items() if len(body["sizes"]) > 1}
     if not own:
         raise NothingToDamageError
     number = d.random.choice(list(own))
@@ -465,12 +471,12 @@ def _compact(d: Draft) -> tuple[str, CompactNgrams]:
 def change_compact_runs(d: Draft) -> None:
     name, body = _compact(d)
     records = body.sizes[1]
-    width = t.width_of(records)
+    bits, count = bits_of(records), body.symbols + 2
     at = d.some(body.symbols + 1)
-    old = _numbers(d, f"{name}order2.runs", width)[at]
-    most = 256**width - 1
+    old = _numbers(d, f"{name}order2.runs", count, bits)[at]
+    most = 2**bits - 1
     values = np.full(len(old), d.random.choice([0, most, records + 1, d.random.randint(0, most)]))
-    _put(d, f"{name}order2.runs", width, at, np.where(values == old, np.minimum(old + 1, most), values))
+    _put(d, f"{name}order2.runs", count, bits, at, np.where(values == old, np.minimum(old + 1, most), values))
 
 
 @kind("table: compact records")
@@ -478,15 +484,16 @@ def change_compact_records(d: Draft) -> None:
     """Change the symbols, the numbers, or where longer n-grams start, of some records or all."""
     name, body = _compact(d)
     n = d.random.randint(2, body.order)
-    stride, symbol = body.stride(n, body.start_bytes(n)), t.width_of(body.symbols - 1)
-    tensor = d.own(f"{name}order{n}.records")
-    rows = tensor[: len(tensor) - t.PADDING].reshape(-1, stride)
-    start = stride - body.start_bytes(n)
-    first, stop = d.random.choice([(0, symbol), (symbol, start), (start, stride), (0, stride)])
-    at = d.some(len(rows))
-    size = (len(at), stop - first)
-    values = np.frombuffer(d.random.randbytes(size[0] * size[1]), np.uint8).reshape(size)
-    rows[at, first:stop] = d.random.choice([0, 255, values])
+    widths, count = body.widths(n), body.sizes[n - 1] + (n < body.order)
+    fields = [
+        unpack(d.tensors[f"{name}order{n}.records"], count, bits, sum(widths[:k]), sum(widths))
+        for k, bits in enumerate(widths)
+    ]
+    at = d.some(count)
+    for k in d.random.choice([[0], [1], [len(widths) - 1], list(range(len(widths)))]):
+        most = 2 ** widths[k] - 1
+        fields[k][at] = d.random.choice([0, most, np.array([d.random.randint(0, most) for _ in at])])
+    d.tensors[f"{name}order{n}.records"] = pack_records(list(zip(fields, widths, strict=True)), count)
 
 
 # Numbers and maps.
@@ -697,20 +704,24 @@ def change_symbols(d: Draft) -> None:
     body = d.metadata["components"][number - 1]["body"]
     if body["kind"] not in ("ngrams", "contexts"):
         raise NothingToDamageError
-    old, new = body["symbols"], max(1, d.random.choice([body["symbols"] - 1, body["symbols"] + 1, 1, 300, 70_000]))
-    body["symbols"] = new
+    lists = {table.name: table for table in _tables(d, 0) if table.name.startswith(f"{number}.")}
+    old = body["sizes"][0] if body["kind"] == "ngrams" else body["symbols"]
+    new = max(1, d.random.choice([old - 1, old + 1, 1, 300, 70_000]))
+    if body["kind"] == "ngrams":
+        body["sizes"][0] = new
+    else:
+        body["symbols"] = new
     sizes = {"unigrams": new + 1, "weights": 2 * new + 2, "order3.ranks": new + 1, "order2.factors": 8 * new}
     for name in [name for name in d.tensors if name.partition(".")[2] in sizes and name.startswith(f"{number}.")]:
         d.tensors[name] = np.resize(d.tensors[name], sizes[name.partition(".")[2]])
     for name in [name for name in d.tensors if name.startswith(f"{number}.") and name.endswith(".symbols")]:
         if name.count(".") > 1 and ".contexts." not in name:
-            own, wide = t.unpack(d.tensors[name], t.width_of(old - 1)), t.width_of(new - 1)
-            packed = own.view(np.uint8).reshape(-1, 8)[:, :wide].reshape(-1)
-            d.tensors[name] = np.concatenate([packed, np.zeros(t.PADDING, np.uint8)])
+            own = _numbers(d, name, lists[name.removesuffix(".symbols")].records, bits_of(old - 1))
+            d.tensors[name] = pack(own & ((1 << bits_of(new - 1)) - 1), bits_of(new - 1))
     runs = f"{number}.order2.runs"
     if runs in d.tensors:
-        width = (len(d.tensors[runs]) - t.PADDING) // (old + 1)
-        d.tensors[runs] = np.resize(d.tensors[runs], width * (new + 1) + t.PADDING)
+        bits = lists[f"{number}.order2"].run_bits
+        d.tensors[runs] = np.resize(d.tensors[runs], packed_bytes(new + 1, bits))
 
 
 @kind("made: components")
@@ -740,7 +751,9 @@ def change_components(d: Draft) -> None:
         left = about.get("members", 0) if left == 0 else left - 1
     for about in alone:
         about["weight"] = 1 / len(alone)
-    orders = [b["order"] if "order" in b else 1 + max(x[1] for x in b["chain"]) for b in (a["body"] for a in alone)]
+    orders = [
+        len(b["sizes"]) if "chain" not in b else 1 + max(x[1] for x in b["chain"]) for b in (a["body"] for a in alone)
+    ]
     d.metadata |= {"components": made, "order": max(orders)}
     d.tensors = mine
 
@@ -763,11 +776,12 @@ def lengthen_chain(d: Draft) -> None:
     owners = len(d.tensors[f"{number}.level{last}.contexts.lines"]) // 2
     for level in range(last + 1, last + 1 + d.random.choice([1, 5, 28, 60, 70, 400])):
         chain.append(chain[last - 1])
-        bodies[number]["shards"].append(bodies[number]["shards"][last - 1])
+        for name in ("shards", "sizes"):
+            bodies[number][name].append(bodies[number][name][last - 1])
         for part, shape in shapes.items():
             for name in ("lines", "seeds", "symbols", "ends"):
                 d.tensors[f"{number}.level{level}.{part}.{name}"] = d.tensors[f"{number}.level{last}.{part}.{name}"]
-            runs = np.full(owners * shape.run_width + t.PADDING, 255, np.uint8)
+            runs = np.full(packed_bytes(owners, shape.run_bits), 255, np.uint8)
             d.tensors[f"{number}.level{level}.{part}.runs"] = runs
 
 
@@ -800,7 +814,7 @@ def lead_by_unigrams(d: Draft) -> None:
     own = {name.partition(".")[2]: x for name, x in d.tensors.items() if name.startswith(f"{number}.")}
     del own["gates"]
     second = {**d.metadata["components"][number - 1], "weight": 1.0}
-    body = {"kind": "ngrams", "symbols": second["body"]["symbols"], "order": 1, "missing": True, "shards": []}
+    body = {"kind": "ngrams", "sizes": second["body"]["sizes"][:1], "missing": True, "shards": []}
     first = {"body": body, "weight": 1.0, "members": second.pop("members"), "root": second.pop("root")}
     first["members"] = d.random.choice([1, 1, 2, 5])
     d.tensors = {name: x for name, x in d.tensors.items() if name.startswith("vocab.")}
@@ -817,13 +831,13 @@ def heighten_order(d: Draft) -> None:
     bodies = {
         k: about["body"] for k, about in enumerate(d.metadata["components"], 1) if about["body"]["kind"] == "ngrams"
     }
-    plain = [k for k, body in bodies.items() if body["order"] > 1 and f"{k}.gates" not in d.tensors]
+    plain = [k for k, body in bodies.items() if len(body["sizes"]) > 1 and f"{k}.gates" not in d.tensors]
     if not plain:
         raise NothingToDamageError
     number = d.random.choice(plain)
     body = bodies[number]
-    old, new = body["order"], d.random.choice([body["order"] + 1, 33, 34, 35, 36, 64])
-    body["order"] = new
+    old, new = len(body["sizes"]), d.random.choice([len(body["sizes"]) + 1, 33, 34, 35, 36, 64])
+    body["sizes"] += [0] * (new - old)
     body["shards"] += [0] * (new - old)
     d.metadata["order"] = max(d.metadata["order"], new)
     words = 4 if body["missing"] else 3
@@ -836,9 +850,9 @@ def heighten_order(d: Draft) -> None:
         d.tensors |= {
             f"{name}.lines": np.zeros(16, np.int32),
             f"{name}.seeds": np.zeros(1, np.uint8),
-            f"{name}.symbols": np.zeros(t.PADDING, np.uint8),
+            f"{name}.symbols": np.zeros(PADDING, np.uint8),
             f"{name}.ends": np.zeros(1, np.uint64),
-            f"{name}.runs": np.full(owners + t.PADDING, 255, np.uint8),
+            f"{name}.runs": np.full(packed_bytes(owners, 1), 255, np.uint8),
         }
         owners = 16 // words
 
@@ -917,6 +931,9 @@ class GuardedNumpy:
         if self.at_end is not None and array.dtype != object:
             array.reshape(-1).view(np.uint8)[:] = 0xA5
         return self._made(array)
+
+    def zeros(self, *arguments: Any, **options: Any) -> NDArray[Any]:
+        return self._made(np.zeros(*arguments, **options))
 
     def full(self, *arguments: Any, **options: Any) -> NDArray[Any]:
         return self._made(np.full(*arguments, **options))

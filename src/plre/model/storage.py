@@ -29,7 +29,7 @@ from plre.text.vocabulary import SPECIAL, Vocabulary
 if TYPE_CHECKING:
     from plre.model.lm import LanguageModel
 
-FORMAT = 5
+FORMAT = 6
 #: Bytes that are read at once.
 _CHUNK = 1 << 24
 #: More components than anybody needs; a file that claims to have more is damaged.
