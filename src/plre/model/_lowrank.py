@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plre._jit import kernel
+from plre._jit import c_kernel, kernel
 from plre._memory import dot_product, lowest_bit, peek32, peek64, peek_double, poke64, poke_double, prefetch_at
 from plre.model import _plan as p
 from plre.model._plan import at, places_of
@@ -57,14 +57,17 @@ def product(plan, table, rank, right, left):
     return dot_product(factors + 4 * (right - rank), factors + 4 * left, rank)
 
 
-@kernel
-def add_low_rank(plan, component, block, n, space, mask):
+@c_kernel("int64(int64, int64, int64, int64, int64)")
+def add_low_rank(plan, component, block, n, mask):
     """Add the low rank layers of order n in the columns of a mask: unseen n-grams whose context and suffix were seen.
 
     Pointers are asked for first, then the factors they lead to, then all is computed.
     """
     probs, tables = at(block, p.OWN), at(plan, component + p.TABLE_COUNT)
+    space = at(block, p.SPACE) + at(plan, component + p.OFFSET)
     table = at(plan, component + p.TABLES) + (n - 2) * p.TABLE_WIDTH
+    if at(plan, table + p.FACTORS) == 0:
+        return 0
     shorter, middles = places_of(space, n - 3), places_of(space, n - 4 if n > 2 else -1)
     rights, lefts = p.spare_row(space, tables, 0), p.spare_row(space, tables, 1)
     left = mask if n > 2 else np.int64(0)
@@ -91,6 +94,7 @@ def add_low_rank(plan, component, block, n, space, mask):
         rank = rank_of(plan, component, table, n, peek64(middles + column - 8))
         own = product(plan, table, rank, peek64(rights + column), peek64(lefts + column))
         poke_double(probs + column, peek_double(probs + column) + own)
+    return 0
 
 
 # --- between rows and columns by themselves, and side by side --------------------------------------------------------

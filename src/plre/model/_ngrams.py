@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from plre._jit import c_kernel, inlined_kernel, kernel
+from plre._jit import c_kernel, kernel
 from plre._memory import (
     call_address,
     hashes_at,
-    ints_at,
     lowest_bit,
     peek32,
     peek64,
@@ -28,7 +27,7 @@ from plre._memory import (
 )
 from plre.model import _plan as p
 from plre.model._gates import gate_bucket
-from plre.model._lowrank import add_low_rank, number_of, pointer_of, product, rank_of
+from plre.model._lowrank import number_of, pointer_of, product, rank_of
 from plre.model._plan import at, hashes_of, keys_of, places_of
 from plre.model._tables import STEP, ask_seeds, first_from, key_of, know_run, listed, run_of, scaled
 
@@ -62,9 +61,9 @@ def further_keys(plan, component, block, space):
     """Compute the keys of the n-grams that end at the further positions of a block."""
     symbols, table = at(plan, component + p.SYMBOLS), at(plan, component + p.MAP)
     count = at(block, p.LAST) - at(block, p.FIRST) - 1
-    ids, words = ints_at(at(block, p.IDS) + 4 * (at(block, p.FIRST) + 1), count), keys_of(space, -1)
+    ids, words = at(block, p.IDS) + 4 * (at(block, p.FIRST) + 1), keys_of(space, -1)
     for k in range(count):
-        poke64(words + 16 + 8 * k, p.symbol_of(table, symbols, ids[k]))
+        poke64(words + 16 + 8 * k, p.symbol_of(table, symbols, peek32(ids + 4 * k)))
     newest = hashes_at(words + 16, count)
     for n in range(2, at(plan, component + p.LEVELS) + 1):
         shorter, own = hashes_at(keys_of(space, n - 3) + 8, count), hashes_at(keys_of(space, n - 2) + 16, count)
@@ -134,7 +133,7 @@ def step_ngrams(plan, component, block):
     return 0
 
 
-@inlined_kernel
+@kernel
 def take_stored(block, places, mask, n):
     """Let the n-grams found in the columns of a mask say their probability."""
     probs, matched = at(block, p.OWN), at(block, p.MATCHED)
@@ -145,7 +144,7 @@ def take_stored(block, places, mask, n):
         poke64(matched + column, n)
 
 
-@inlined_kernel
+@kernel
 def back_off(block, contexts, mask):
     """Multiply by the weight of the context before each column of a mask."""
     probs = at(block, p.OWN)
@@ -173,8 +172,8 @@ def check_found(plan, component, block, space):
         poke64(places_of(space, n - 2), found if n <= earliest else found & shorter & (shorter << 1 | 1))
 
 
-@inlined_kernel
-def answer_up_to(plan, component, block, space, top, low_rank):
+@kernel
+def answer_up_to(plan, component, block, space, top):
     """Put together what n-grams of at most ``top`` words say of each position.
 
     The longest that was found says its probability; the weights of the longer contexts follow, from the shortest up.
@@ -196,18 +195,18 @@ def answer_up_to(plan, component, block, space, top, low_rank):
         contexts, longer = at(places_of(space, n - 3), 0), at(hashes_of(space, n - 2), 0)
         shorter = asked & ~longer & (contexts << 1)
         back_off(block, places_of(space, n - 3), shorter)
-        if low_rank and at(plan, order_table(plan, component, n) + p.FACTORS) != 0:
-            add_low_rank(plan, component, block, n, space, shorter & contexts)
+        if at(plan, component + p.LAYERS) != 0:
+            call_address(at(plan, component + p.LAYERS), plan, component, block, n, shorter & contexts)
 
 
-@inlined_kernel
-def answer(plan, component, block, low_rank):
-    """Answer for n-grams with or without low rank layers."""
+@c_kernel(p.PROTOCOL)
+def answer_ngrams(plan, component, block):
+    """Put together what the n-grams found say of each position, and what else has to be known."""
     space, order = at(block, p.SPACE) + at(plan, component + p.OFFSET), at(plan, component + p.LEVELS)
     check_found(plan, component, block, space)
     orders, columns = at(block, p.ORDERS), at(block, p.LAST) - at(block, p.FIRST)
     for n in range(1 if orders != 0 else order, order + 1):
-        answer_up_to(plan, component, block, space, n, low_rank)
+        answer_up_to(plan, component, block, space, n)
         if orders != 0:
             for k in range(2, columns + 1):
                 poke_double(at(orders, n - 1) + 8 * (k - 1), peek_double(at(block, p.OWN) + 8 * k))
@@ -218,19 +217,6 @@ def answer(plan, component, block, low_rank):
             places = places_of(space, n - 2)
             if at(places, 0) >> 1 & 1 and peek_float(at(places, 2) + BACKOFF) != 1.0:
                 poke64(block + 8 * p.NEEDED, max(at(block, p.NEEDED), n))
-
-
-@c_kernel(p.PROTOCOL)
-def answer_ngrams(plan, component, block):
-    """Answer for n-grams without low rank layers."""
-    answer(plan, component, block, False)
-    return 0
-
-
-@c_kernel(p.PROTOCOL)
-def answer_low_rank(plan, component, block):
-    """Answer for n-grams with low rank layers."""
-    answer(plan, component, block, True)
     return 0
 
 

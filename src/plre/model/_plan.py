@@ -21,16 +21,16 @@ from plre._memory import peek32, peek64
 (WORDS, REACH, COMPONENTS, SLOTS, SLOT_COUNT, STARTS, LETTERS, LETTER_COUNT, WORK, WINDOW, NOWHERE, _1,
  STAGES, LOOKUPS, OF_WORD, OF_BOTH, MODEL_WIDTH) = range(17)  # fmt: skip
 
-#: Of a component: the functions of its kind (OPEN: 0 if it has no gates), the length of its n-grams (or how many slots
-#: its contexts have), the symbols that it predicts, its maps from words to symbols (0: words are symbols) and the share
-#: that a word has of its symbol (0: all), its weight, how many of the components after it it leads and by which gates,
-#: what its unigrams lack to sum to one, its unigrams, their weights as contexts, whether contexts say what they lack,
-#: its first table and how many there are, the order that is looked up first, where its part of the work space begins,
-#: where its slots are described, where its part of the buffer for distributions begins, and for samples the words of
-#: each symbol and where they start.
-(ASK, SINGLE, ANSWER, OPEN, SPREAD, LEVELS, SYMBOLS, MAP, SHARES, WEIGHT, MEMBERS, GATES, ROOT, UNIGRAMS, WEIGHTS,
- MISSING, TABLES, TABLE_COUNT, FIRST_ORDER, OFFSET, CHAIN, BUFFER, MEMBER_WORDS, MEMBER_STARTS,
- COMPONENT_WIDTH) = range(25)  # fmt: skip
+#: Of a component: the functions of its kind (LAYERS, OPEN and DIVIDE: 0 if it has no low rank layers or gates), the
+#: length of its n-grams (or how many slots its contexts have), the symbols that it predicts, its map from words to
+#: symbols (0: words are symbols) and the share that a word has of its symbol (0: all), its weight, how many of the
+#: components after it it leads and by which gates, what its unigrams lack to sum to one, its unigrams, their weights as
+#: contexts, whether contexts say what they lack, its first table and how many there are, the order that is looked up
+#: first, where its part of the work space begins, where its slots are described, where its part of the buffer for
+#: distributions begins, and for samples the words of each symbol and where they start.
+(ASK, SINGLE, ANSWER, LAYERS, OPEN, DIVIDE, SPREAD, LEVELS, SYMBOLS, MAP, SHARES, WEIGHT, MEMBERS, GATES, ROOT,
+ UNIGRAMS, WEIGHTS, MISSING, TABLES, TABLE_COUNT, FIRST_ORDER, OFFSET, CHAIN, BUFFER, MEMBER_WORDS, MEMBER_STARTS,
+ COMPONENT_WIDTH) = range(27)  # fmt: skip
 
 #: Of a table: its lines and seeds, the bits that choose a shard, buckets of all shards and lines of each, the lanes in
 #: which checks stand, slots of a line and a factor that divides by the words of a slot; the symbols of its records and

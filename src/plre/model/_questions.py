@@ -19,7 +19,6 @@ import numpy as np
 from plre._jit import kernel
 from plre._memory import call_address, peek32, peek64, peek_double, peek_float, poke64, poke_double
 from plre.model import _plan as p
-from plre.model._gates import left_over
 from plre.model._plan import at, hashes_of, places_of
 from plre.model._tables import ask_lines, find_slots
 from plre.text._kernels import BOS
@@ -97,22 +96,6 @@ def find_positions(plan, block, first, last):
 
 
 @kernel
-def divide(plan, block, leader):
-    """Divide the mass after each context by the gates of a leader: from rows and missing mass to addresses and mass.
-
-    A leader keeps its share of the weight, and its members share the rest: ``weight_at`` reads both off.
-    """
-    gates, width = at(plan, leader + p.GATES), 4 * (at(plan, leader + p.MEMBERS) + 1)
-    weight = peek_double(plan + 8 * (leader + p.WEIGHT))
-    rows, lacking = at(block, p.ROW), at(block, p.LACKING)
-    for k in range(2, at(block, p.LAST) - at(block, p.FIRST) + 1):
-        gate = gates + width * peek64(rows + 8 * k)
-        poke64(rows + 8 * k, gate)
-        left = left_over(np.float64(peek_float(gate)), peek_double(lacking + 8 * k))
-        poke_double(lacking + 8 * k, weight * left)
-
-
-@kernel
 def add_up(plan, block, component, leader, member):
     """Add what a component answers to TOTAL, by its weight in each context; its weight at the last position."""
     totals, own, rows, lacking = at(block, p.TOTAL), at(block, p.OWN), at(block, p.ROW), at(block, p.LACKING)
@@ -149,7 +132,7 @@ def answer_components(plan, block):
                 poke64(longest + 8 * k, max(peek64(longest + 8 * k), peek64(matched + 8 * k)))
             if members > 0:
                 mass -= peek_double(at(block, p.LACKING) + 8 * (columns - 1))
-                divide(plan, block, leader)
+                call_address(at(plan, leader + p.DIVIDE), plan, leader, block)
         kept = last_weight(plan, block, component)
         poke_double(kept, add_up(plan, block, component, leader, member))
         poke_double(kept + 8, mass)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from plre._jit import CKernel
 from plre.errors import ModelFileError
 from plre.lowrank.blocks import Factors
-from plre.model import _compact
+from plre.model import _compact, _gates
 from plre.model import _plan as p
 from plre.model import tables as t
 from plre.model.codes import Code, backoff_code
@@ -47,12 +47,13 @@ class CompactNgrams(NgramBody):
     @property
     def kernels(self) -> Mapping[int, CKernel]:
         """Its compiled functions, by their fields in a plan."""
-        return {
+        own = {
             p.ASK: _compact.ask_compact,
             p.SINGLE: _compact.ask_compact,
             p.ANSWER: _compact.answer_compact,
             p.SPREAD: _compact.spread_compact,
         }
+        return own | ({p.DIVIDE: _gates.divide} if self.missing else {})
 
     def describe(self) -> dict[str, Any]:
         """What a file's metadata says of it."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from plre._jit import CKernel
 from plre.lowrank.blocks import Factors
-from plre.model import _ngrams
+from plre.model import _gates, _lowrank, _ngrams
 from plre.model import _plan as p
 from plre.model import tables as t
 from plre.model.columns import Columns, Order, check_order, join_factors, part_bigrams, part_factors
@@ -170,12 +170,14 @@ class Ngrams(NgramBody):
     @property
     def kernels(self) -> Mapping[int, CKernel]:
         """Its compiled functions, by their fields in a plan."""
-        own = {p.ASK: _ngrams.ask_ngrams, p.SINGLE: _ngrams.step_ngrams}
-        if self.low_rank:
-            own |= {p.ANSWER: _ngrams.answer_low_rank, p.SPREAD: _ngrams.spread_low_rank}
-        else:
-            own |= {p.ANSWER: _ngrams.answer_ngrams, p.SPREAD: _ngrams.spread_ngrams}
-        return {**own, p.OPEN: _ngrams.open_gates} if self.missing else own
+        own = {
+            p.ASK: _ngrams.ask_ngrams,
+            p.SINGLE: _ngrams.step_ngrams,
+            p.ANSWER: _ngrams.answer_ngrams,
+            p.SPREAD: _ngrams.spread_low_rank if self.low_rank else _ngrams.spread_ngrams,
+        }
+        own |= {p.LAYERS: _lowrank.add_low_rank} if self.low_rank else {}
+        return own | ({p.OPEN: _ngrams.open_gates, p.DIVIDE: _gates.divide} if self.missing else {})
 
     def describe(self) -> dict[str, Any]:
         """What a file's metadata says of it."""

@@ -196,7 +196,7 @@ class Plan:
         """The address of the plan, once it has these functions of each component's kind."""
         for number, component in enumerate(self._components):
             kernels = component.body.kernels
-            for function in (*functions, p.OPEN):
+            for function in (*functions, p.LAYERS, p.OPEN, p.DIVIDE):
                 if function in kernels:
                     self.array[p.MODEL_WIDTH + number * p.COMPONENT_WIDTH + function] = kernels[function].address
         return self._start
