@@ -48,6 +48,8 @@ PARTS = [
     ("clustering",),
     ("smoothing",),
     ("lowrank",),
+    ("tensorfile",),
+    ("tables",),
     ("model",),
     ("pruning", "ensemble"),
     ("training",),

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import plre
+from plre import tensorfile as file
 from plre.errors import ModelFileError, UsageError
-from plre.model import file
 from plre.model.storage import tensors_of
 
 

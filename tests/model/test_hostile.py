@@ -35,12 +35,13 @@ import pytest
 from numpy.typing import NDArray
 
 import plre
+from plre import tensorfile as file
 from plre.evaluation.describe import describe_model
-from plre.model import file, lm, plan, scoring, steps, storage
-from plre.model import tables as t
+from plre.model import lm, plan, scoring, steps, storage
 from plre.model.compact import CompactNgrams
 from plre.model.lm import LanguageModel
-from plre.model.packing import PADDING, bits_of, pack, pack_records, packed_bytes, unpack
+from plre.tables import building as t
+from plre.tables.packing import PADDING, bits_of, pack, pack_records, packed_bytes, unpack
 from plre.text import vocabulary
 from plre.text.vocabulary import Vocabulary
 from tests.conftest import zipf_text

@@ -28,7 +28,7 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
 
     from plre.cli.console import make_progress
     from plre.demo import collect, contest
-    from plre.model.file import check_target
+    from plre.tensorfile import check_target
 
     if output:
         check_target(output)

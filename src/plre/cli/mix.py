@@ -38,7 +38,7 @@ def mix(
     """
     from plre.cli.console import make_progress, say
     from plre.ensemble.mixing import mix as run
-    from plre.model.file import check_target
+    from plre.tensorfile import check_target
 
     check_target(output)
     check_output(output, [*models, dev], "the mixture")

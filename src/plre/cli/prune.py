@@ -33,9 +33,9 @@ def prune(model: str, output: str, size: str | None, threshold: float | None, th
     plre prune model.plre --threshold 1e-8 -o small.plre
     """
     from plre.cli.console import make_progress, say
-    from plre.model.file import check_target
     from plre.model.lm import LanguageModel
     from plre.pruning.prune import prune as run
+    from plre.tensorfile import check_target
 
     check_target(output)
     check_output(output, [], "the smaller model")

@@ -124,7 +124,7 @@ def train(
     plre train corpus.txt --method mkn -o baseline.plre
     """
     from plre.cli.console import make_progress, say
-    from plre.model.file import check_target
+    from plre.tensorfile import check_target
     from plre.training import train as run
 
     check_target(output)

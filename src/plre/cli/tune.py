@@ -71,7 +71,7 @@ def tune(
     from plre.cli.console import say
     from plre.cli.tables import print_table
     from plre.cli.trials import watching
-    from plre.model.file import check_target
+    from plre.tensorfile import check_target
     from plre.tuning.tune import parse_budget
     from plre.tuning.tune import tune as run
 

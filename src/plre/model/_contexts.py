@@ -16,8 +16,9 @@ import numpy as np
 from plre._jit import c_kernel, kernel
 from plre._memory import hashes_at, lowest_bit, peek32, peek64, peek_double, peek_float, poke64, poke_double
 from plre.model import _plan as p
+from plre.model._lookup import ask_seeds, first_from, know_run, listed, run_of, scaled, slot_number
 from plre.model._plan import at, hashes_of, keys_of, places_of
-from plre.model._tables import ask_seeds, first_from, key_of, know_run, listed, run_of, scaled, slot_number
+from plre.tables._hashing import key_of
 
 #: Where the number of a slot stands: a context's backoff, an event's probability.
 NUMBER = 4

@@ -13,8 +13,8 @@ import numpy as np
 from plre._jit import c_kernel, kernel
 from plre._memory import dot_product, lowest_bit, peek32, peek64, peek_double, poke64, poke_double, prefetch_at
 from plre.model import _plan as p
+from plre.model._lookup import slot_number
 from plre.model._plan import at, places_of
-from plre.model._tables import slot_number
 
 
 @kernel

@@ -27,9 +27,10 @@ from plre._memory import (
 )
 from plre.model import _plan as p
 from plre.model._gates import gate_bucket
+from plre.model._lookup import ask_seeds, first_from, know_run, listed, run_of, scaled
 from plre.model._lowrank import number_of, pointer_of, product, rank_of
 from plre.model._plan import at, hashes_of, keys_of, places_of
-from plre.model._tables import STEP, ask_seeds, first_from, key_of, know_run, listed, run_of, scaled
+from plre.tables._hashing import STEP, key_of
 
 #: Where the numbers of a slot stand.
 PROBABILITY, BACKOFF, LACK = 4, 8, 12
@@ -145,7 +146,7 @@ def take_stored(block, places, mask, n):
 
 
 @kernel
-def back_off(block, contexts, mask):
+def weigh_contexts(block, contexts, mask):
     """Multiply by the weight of the context before each column of a mask."""
     probs = at(block, p.OWN)
     while mask != 0:
@@ -194,7 +195,7 @@ def answer_up_to(plan, component, block, space, top):
     for n in range(2, top + 1):
         contexts, longer = at(places_of(space, n - 3), 0), at(hashes_of(space, n - 2), 0)
         shorter = asked & ~longer & (contexts << 1)
-        back_off(block, places_of(space, n - 3), shorter)
+        weigh_contexts(block, places_of(space, n - 3), shorter)
         if at(plan, component + p.LAYERS) != 0:
             call_address(at(plan, component + p.LAYERS), plan, component, block, n, shorter & contexts)
 

@@ -19,8 +19,8 @@ import numpy as np
 from plre._jit import kernel
 from plre._memory import call_address, peek32, peek64, peek_double, peek_float, poke64, poke_double
 from plre.model import _plan as p
+from plre.model._lookup import ask_lines, find_slots
 from plre.model._plan import at, hashes_of, places_of
-from plre.model._tables import ask_lines, find_slots
 from plre.text._kernels import BOS
 
 
@@ -38,7 +38,7 @@ def last_weight(plan, block, component):
 
 
 @kernel
-def look_back(plan, block, first, last):
+def begin_block(plan, block, first, last):
     """Let a block be about the positions ``first`` to ``last`` of its text, and find out how far each may look back.
 
     That is to the last ``<s>`` or unknown word: nothing is known of what stands before those.
@@ -83,7 +83,7 @@ def find_positions(plan, block, first, last):
 
     That takes some stages, since what was found says what else is worth looking for.
     """
-    look_back(plan, block, first, last)
+    begin_block(plan, block, first, last)
     at_once = at(block, p.ORDERS) != 0
     for stage in range(1 if at_once else at(plan, p.STAGES)):
         poke64(block + 8 * p.CURRENT, p.AT_ONCE if at_once else stage)

@@ -23,9 +23,9 @@ from plre._memory import (
 )
 from plre.errors import UsageError
 from plre.model import _plan as p
+from plre.model._lookup import find_single
 from plre.model._plan import at
-from plre.model._questions import answer_components, component_at, look_back
-from plre.model._tables import find_single
+from plre.model._questions import answer_components, begin_block, component_at
 from plre.text._kernels import BOS, UNK, find_slot, hash_bytes, word_in
 
 _LOG10_OF_2 = math.log10(2)
@@ -74,7 +74,7 @@ def ask_single(plan, block, word):
     """Let all components answer about one word after the context in a block's window."""
     reach = at(plan, p.REACH)
     poke32(at(block, p.IDS) + 4 * reach, word)
-    look_back(plan, block, reach - 1, reach + 1)
+    begin_block(plan, block, reach - 1, reach + 1)
     for number in range(at(plan, p.COMPONENTS)):
         component = component_at(number)
         call_address(at(plan, component + p.SINGLE), plan, component, block)

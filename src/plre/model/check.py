@@ -9,7 +9,7 @@ import numpy as np
 from plre.errors import ModelFileError
 from plre.model import storage
 from plre.model.component import Component
-from plre.model.tables import check_numbers, expect
+from plre.tables.reading import check_numbers, expect
 from plre.text.vocabulary import SPECIAL
 
 if TYPE_CHECKING:

@@ -22,12 +22,13 @@ from plre.errors import ModelFileError
 from plre.lowrank.blocks import Factors
 from plre.model import _compact, _gates
 from plre.model import _plan as p
-from plre.model import tables as t
 from plre.model.codes import Code, backoff_code
 from plre.model.columns import Columns, Order, check_order, join_factors, part_bigrams, part_factors
-from plre.model.file import Tensors
 from plre.model.ngrams import NgramBody, check_names, unigram_tensors
-from plre.model.packing import PADDING, bits_of, pack, pack_records, packed_bytes, unpack
+from plre.tables import building as t
+from plre.tables import reading
+from plre.tables.packing import PADDING, bits_of, pack, pack_records, packed_bytes, unpack
+from plre.tensorfile import Tensors
 
 if TYPE_CHECKING:
     from plre.model.plan import PlanDraft
@@ -112,7 +113,7 @@ class CompactNgrams(NgramBody):
                 factors = tensors[f"order{n}.factors"]
                 table[p.FACTORS] = plan.checked(factors, np.uint8, None)
                 table[p.FACTOR_COUNT], left_over = divmod(8 * (len(factors) - PADDING), self.bits)
-                t.expect(table[p.FACTOR_COUNT] >= 0 and left_over == 0, "the factors have the wrong size")
+                reading.expect(table[p.FACTOR_COUNT] >= 0 and left_over == 0, "the factors have the wrong size")
                 slices = 1 if n == 2 else self.sizes[n - 3]
                 table[p.RANKS] = plan.checked(tensors[f"order{n}.ranks"], np.int32, slices)
                 if n > 2:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from plre._jit import CKernel
 from plre.model.compact import CompactNgrams
 from plre.model.contexts import Contexts
-from plre.model.file import Tensors
 from plre.model.gates import Gates
 from plre.model.ngrams import NgramBody, Ngrams
+from plre.tensorfile import Tensors
 
 if TYPE_CHECKING:
     from plre.model.plan import PlanDraft

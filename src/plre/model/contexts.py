@@ -21,10 +21,11 @@ from plre._jit import CKernel
 from plre.counts.tree import FARTHEST, Slot
 from plre.model import _contexts
 from plre.model import _plan as p
-from plre.model import tables as t
-from plre.model.file import Tensors
 from plre.model.ngrams import check_names
 from plre.scratch import Scratch
+from plre.tables import building as t
+from plre.tables import reading
+from plre.tensorfile import Tensors
 
 if TYPE_CHECKING:
     from plre.model.plan import PlanDraft
@@ -112,14 +113,14 @@ class Contexts:
         sizes, shards = (tuple((one, other) for one, other in described[name]) for name in ("sizes", "shards"))
         numbers = [symbols, *counts, *(number for level in sizes for number in level)]
         if (
-            not t.are_counts(numbers)
+            not reading.are_counts(numbers)
             or not 1 <= len(chain) <= FARTHEST
             or min(symbols, *counts) < 1
             or not len(sizes) == len(shards) == len(chain)
         ):
             raise ValueError("a component of contexts makes no sense")
         for which, distance in chain:
-            if type(which) is not int or not WORDS <= which < len(counts) or not t.are_counts([distance]):
+            if type(which) is not int or not WORDS <= which < len(counts) or not reading.are_counts([distance]):
                 raise ValueError("a chain of contexts makes no sense")
             if not 1 <= distance <= FARTHEST:
                 raise ValueError("a chain of contexts makes no sense")
@@ -153,15 +154,15 @@ class Contexts:
         """Raise :class:`ValueError` if something in it does not fit together."""
         for number, count in enumerate(self.counts):
             own = self.tensors[f"map{number}"]
-            t.expect(np.all((own >= 0) & (own <= count)) and own[-1] == count, "a symbol is not there")
-        found = t.roots(1, np.zeros(1, np.uint64))
+            reading.expect(np.all((own >= 0) & (own <= count)) and own[-1] == count, "a symbol is not there")
+        found = reading.roots(1, np.zeros(1, np.uint64))
         for level in range(1, len(self.chain) + 1):
             shapes = [self.shape(level, kind) for kind in KINDS]
             symbols = self.slot_symbols(level - 1)
-            found = t.check_table(self.tensors, f"level{level}.contexts", shapes[0], symbols, found)
-            t.check_numbers(found.numbers[0])
-            events = t.check_table(self.tensors, f"level{level}.events", shapes[1], self.symbols, found)
-            t.check_numbers(events.numbers[0], 1.0)
+            found = reading.check_table(self.tensors, f"level{level}.contexts", shapes[0], symbols, found)
+            reading.check_numbers(found.numbers[0])
+            events = reading.check_table(self.tensors, f"level{level}.events", shapes[1], self.symbols, found)
+            reading.check_numbers(events.numbers[0], 1.0)
 
     def info(self) -> dict[str, Any]:
         """How many contexts and events each level has, and what its slots read."""

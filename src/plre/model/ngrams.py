@@ -24,10 +24,11 @@ from plre._jit import CKernel
 from plre.lowrank.blocks import Factors
 from plre.model import _gates, _lowrank, _ngrams
 from plre.model import _plan as p
-from plre.model import tables as t
 from plre.model.columns import Columns, Order, check_order, join_factors, part_bigrams, part_factors
-from plre.model.file import Tensors
 from plre.scratch import Column, Scratch
+from plre.tables import building as t
+from plre.tables import reading
+from plre.tensorfile import Tensors
 
 if TYPE_CHECKING:
     from plre.model.plan import PlanDraft
@@ -106,7 +107,12 @@ class NgramBody(ABC):
     def read_description(described: Mapping[str, Any]) -> tuple[tuple[int, ...], bool]:
         """The sizes of a component that was described so, and whether contexts say what they lack."""
         sizes, missing = tuple(described["sizes"]), described["missing"]
-        if type(missing) is not bool or not 1 <= len(sizes) <= _LONGEST or not t.are_counts(sizes) or sizes[0] < 1:
+        if (
+            type(missing) is not bool
+            or not 1 <= len(sizes) <= _LONGEST
+            or not reading.are_counts(sizes)
+            or sizes[0] < 1
+        ):
             raise ValueError("a component of n-grams makes no sense")
         return sizes, missing
 
@@ -118,21 +124,21 @@ class NgramBody(ABC):
     def check(self) -> None:
         """Raise :class:`ValueError` if something in it does not fit together."""
         weights = self.tensors["weights"]
-        t.check_numbers(weights[::2], _LARGEST_WEIGHT)
-        t.check_numbers(weights[1::2], 1.0)
-        t.expect(weights[-2] == 1 and weights[-1] == 0, "what is not known has a weight")
+        reading.check_numbers(weights[::2], _LARGEST_WEIGHT)
+        reading.check_numbers(weights[1::2], 1.0)
+        reading.expect(weights[-2] == 1 and weights[-1] == 0, "what is not known has a weight")
         columns = self.columns()
         for n, own in enumerate(columns.orders, 2):
             children, words = np.asarray(own.children), np.asarray(own.words)
             contexts = np.repeat(np.arange(len(children) - 1), np.diff(children))
-            t.expect(not np.any((np.diff(contexts) == 0) & (np.diff(words) <= 0)), "n-grams are not sorted")
+            reading.expect(not np.any((np.diff(contexts) == 0) & (np.diff(words) <= 0)), "n-grams are not sorted")
             for values, most in ((own.prob, 1.0), (own.backoff, _LARGEST_WEIGHT), (own.missing, 1.0)):
                 if values is not None:
-                    t.check_numbers(np.asarray(values), most)
+                    reading.check_numbers(np.asarray(values), most)
             if n > 2:
                 suffixes, below = columns.suffixes(n), columns.orders[n - 3]
-                t.expect(np.all(suffixes < len(below)), "an n-gram has no suffix")
-                t.expect(np.array_equal(below.words[suffixes], words), "an n-gram has no suffix")
+                reading.expect(np.all(suffixes < len(below)), "an n-gram has no suffix")
+                reading.expect(np.array_equal(below.words[suffixes], words), "an n-gram has no suffix")
 
     @property
     @abstractmethod
@@ -213,7 +219,7 @@ class Ngrams(NgramBody):
                 table[p.FACTORS], table[p.FACTOR_COUNT] = plan.checked(factors, np.float32, None), len(factors)
                 if n == 2:
                     table[p.RANK], left_over = divmod(len(factors), 2 * self.symbols)
-                    t.expect(left_over == 0, "the factors of bigrams have the wrong size")
+                    reading.expect(left_over == 0, "the factors of bigrams have the wrong size")
                 else:
                     table[p.RANKS] = plan.checked(self.tensors[f"order{n}.ranks"], np.int32, slots[n - 3])
                     table[p.POINTERS] = plan.checked(self.tensors[f"order{n}.pointers"], np.uint32, slots[n - 2])
@@ -222,11 +228,11 @@ class Ngrams(NgramBody):
 
     def check(self) -> None:
         """Raise :class:`ValueError` if something in it does not fit together."""
-        found = t.roots(self.symbols)
+        found = reading.roots(self.symbols)
         for n in range(2, self.order + 1):
-            found = t.check_table(self.tensors, f"order{n}", self.shape(n), self.symbols, found)
+            found = reading.check_table(self.tensors, f"order{n}", self.shape(n), self.symbols, found)
             if n in self.low_rank:
-                t.check_numbers(self.tensors[f"order{n}.factors"])
+                reading.check_numbers(self.tensors[f"order{n}.factors"])
         super().check()
 
     def highest_rank(self, n: int) -> int:
@@ -240,9 +246,9 @@ class Ngrams(NgramBody):
         weights = self.tensors["weights"].reshape(-1, 2)[:-1]
         columns = Columns(self.tensors["unigrams"][:-1], weights[:, 0], weights[:, 1] if self.missing else None, [])
         #: For each order: its records as they were found.
-        found = [t.roots(self.symbols)]
+        found = [reading.roots(self.symbols)]
         for n in range(2, min(self.order, highest or self.order) + 1):
-            own = t.read_table(self.tensors, f"order{n}", self.shape(n), self.symbols, found[-1])
+            own = reading.read_table(self.tensors, f"order{n}", self.shape(n), self.symbols, found[-1])
             check_order(n, own.symbols, own.children, self.symbols)
             found.append(own)
             factors = self._factors(n, columns, found) if n in self.low_rank else None
@@ -250,7 +256,7 @@ class Ngrams(NgramBody):
             columns.orders.append(Order(own.symbols, own.children, prob, backoff, missing, factors))
         return columns
 
-    def _factors(self, n: int, columns: Columns, found: Sequence[t.ReadTable]) -> Factors:
+    def _factors(self, n: int, columns: Columns, found: Sequence[reading.ReadTable]) -> Factors:
         both = self.tensors[f"order{n}.factors"]
         if n == 2:
             return part_bigrams(both, both, self.symbols, self.highest_rank(2))

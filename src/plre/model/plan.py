@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre.model import _plan as p
-from plre.model import tables as t
 from plre.model.component import Component
-from plre.model.file import Tensors
-from plre.model.packing import bits_of, packed_bytes
+from plre.tables import building as t
+from plre.tables.packing import bits_of, packed_bytes
+from plre.tensorfile import Tensors
 from plre.text._kernels import BATCH
 from plre.text.vocabulary import Vocabulary
 

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plre import tensorfile as file
 from plre.errors import ModelFileError
-from plre.model import file
 from plre.model._plan import GATE_BUCKETS
 from plre.model.component import KINDS, Body, Component
-from plre.model.file import Tensors
 from plre.model.gates import Gates
+from plre.tensorfile import Tensors
 from plre.text.vocabulary import SPECIAL, Vocabulary
 
 if TYPE_CHECKING:

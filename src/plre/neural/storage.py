@@ -11,8 +11,8 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
+from plre import tensorfile as file
 from plre.errors import ModelFileError
-from plre.model import file
 
 #: Raised when files of before can no longer be read.
 FORMAT = 1

@@ -6,7 +6,7 @@ import numpy as np
 
 from plre._jit import kernel
 from plre._memory import high_product, load64
-from plre.model._tables import hash_of, key_of, line_of, shard_of
+from plre.tables._hashing import hash_of, key_of, line_of, shard_of
 
 #: Seeds that are tried before a table is made larger.
 SEED_COUNT = 256

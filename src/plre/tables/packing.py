@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.model import _placing as kernels
+from plre.tables import _placing as kernels
 
 #: Packed numbers are read 8 bytes at a time: so many bytes follow the last.
 PADDING = 8
