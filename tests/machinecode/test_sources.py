@@ -44,7 +44,7 @@ def test_kernels_stand_in_kernel_sources_and_use_only_such() -> None:
                 and module.startswith("plre.")
                 and module != "plre.errors"  # machine code knows an error by its name alone
             ):
-                whole = module if name is None else f"{module}.{name}"
+                whole = f"{module}.{name}" if name else module
                 is_module = PACKAGE.parent.joinpath(*whole.split(".")).with_suffix(".py").exists()
                 file = f"{(whole if is_module else module).split('.')[-1]}.py"
                 assert is_kernel_source(file), f"{path} uses {module}, which is not part of the key of machine code"
