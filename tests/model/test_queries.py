@@ -252,3 +252,15 @@ def test_unseen_words_have_no_probability_without_the_uniform_share(text: list[s
     assert lm.prob("<unk>", ["w1"]) == 0.0
     assert lm.score("never") == -math.inf
     assert lm.distribution(["w1"]).sum() == pytest.approx(1, abs=1e-6)
+
+
+def test_distributions_fill_a_table_that_is_given(lm: plre.LanguageModel) -> None:
+    contexts = [[], ["w1"], ["w2", "w1"]]
+    out = np.full((3, len(lm.vocab)), np.nan)
+    assert lm.distributions(contexts, out=out) is out
+    np.testing.assert_array_equal(out, lm.distributions(contexts))
+    fixed = out.copy()
+    fixed.flags.writeable = False
+    for wrong in (out[:2], out.astype(np.float32), np.asfortranarray(out), fixed):
+        with pytest.raises(plre.UsageError, match="must be a writable array"):
+            lm.distributions(contexts, out=wrong)
