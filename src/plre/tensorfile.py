@@ -184,6 +184,8 @@ def read(path: str) -> tuple[dict[str, str], Tensors]:
             tensors[name] = data[start:stop].view(dtype).reshape(entry["shape"])
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ModelFileError(f"{path}: its header is damaged ({error}); copy or train the model again") from None
+    if (8 + length) % _ALIGN:
+        raise ModelFileError(f"{path}: its data does not begin at a multiple of {_ALIGN} bytes; copy or train it again")
     if "plre" not in metadata:
         raise ModelFileError(f"{path}: is a safetensors file, but not a plre model")
     if end != len(data):

@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,7 @@ def split(name: str, keep: int, rest: str = "rest") -> Any:
         (about_component(body={"sizes": [391, 1]}), "it has a tensor order3.* that such a model does not have"),
         (about_component(body={"sizes": [391, 1, 1, 1]}), "the tensor order4.ends is missing"),
         (about_component(body={"sizes": [391] * 65}), "makes no sense"),
-        (about_component(body={"missing": True}), "instead of"),
+        (about_component(body={"missing": True}), "instead of|more records than room"),
         (lambda h: h.pop("1.order2.symbols"), "does not follow"),
         (lambda h: h.pop("1.order3.runs"), "should have"),
         (lambda h: h["1.order2.lines"].update(data_offsets=h["1.order3.lines"]["data_offsets"]), "damaged"),
@@ -137,7 +138,7 @@ def split(name: str, keep: int, rest: str = "rest") -> Any:
         (split("vocab.starts", 5), "does not cover"),
         (split("1.order2.factors", 3), "it has a tensor rest"),
         (split("1.order3.factors", 3, "1.rest"), "it has a tensor rest"),
-        (swap("1.order2.lines", "1.order3.lines"), "instead of"),
+        (swap("1.order2.lines", "1.order3.lines"), "instead of|more records than room"),
         (swap("1.order2.symbols", "1.order3.symbols"), "instead of"),
         (swap("1.unigrams", "1.order3.ranks"), "of type float32"),
         (swap("1.order2.lines", "1.order2.seeds"), "wrong order"),
@@ -320,3 +321,44 @@ def test_a_model_in_use_can_be_replaced(path: Path, tmp_path: Path, text: list[s
     plre.train(text, order=2, method="mkn").save(target)
     assert old.score("w1 w2 w3") == score
     assert plre.load(target).order == 2
+
+
+@pytest.mark.filterwarnings("ignore::plre.PlreWarning")
+def test_a_chain_of_words_alone_is_read_again(tmp_path: Path, text: list[str]) -> None:
+    lm = plre.train(text, order=2, classes=[4], contexts=["w:1,w:2"], dev=text[:20])
+    lm.save(tmp_path / "m.plre")
+    again = plre.load(tmp_path / "m.plre")
+    again.verify()
+    assert again.score(text[0]) == lm.score(text[0])
+
+
+@pytest.fixture(scope="module")
+def compact(tmp_path_factory: pytest.TempPathFactory, text: list[str]) -> Path:
+    path = tmp_path_factory.mktemp("compact") / "m.plre"
+    plre.train(text, order=2, rungs=["2:0.5:4"], quantise=8).save(path)
+    return path
+
+
+@pytest.mark.parametrize("rank", [-1, 3, 5])
+def test_a_rank_that_does_not_fit_the_factors_of_compact_bigrams_is_refused(compact: Path, rank: int) -> None:
+    lm = plre.load(compact)
+    tensors = {**lm.components[0].body.tensors, "order2.ranks": np.array([rank], np.int32)}
+    body = replace(lm.components[0].body, tensors=tensors)  # type: ignore[type-var]
+    with pytest.raises(ValueError, match="factors of bigrams"):
+        plre.LanguageModel(lm.vocab, [replace(lm.components[0], body=body)], lm.metadata)
+
+
+def test_bits_are_a_whole_number(compact: Path) -> None:
+    body = plre.load(compact).components[0].body
+    described = {**body.describe(), "bits": 8.0}
+    with pytest.raises(ValueError, match="make no sense"):
+        type(body).from_tensors(described, body.tensors)  # type: ignore[attr-defined]
+
+
+def test_data_that_does_not_begin_with_a_cache_line_is_refused(compact: Path, tmp_path: Path) -> None:
+    data = compact.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    moved = (length + 1).to_bytes(8, "little") + data[8 : 8 + length] + b" " + data[8 + length :]
+    (tmp_path / "m.plre").write_bytes(moved)
+    with pytest.raises(ModelFileError, match="multiple of 64"):
+        plre.load(tmp_path / "m.plre")

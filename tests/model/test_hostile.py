@@ -62,7 +62,7 @@ def make_models(folder: Path) -> None:
             "mkn": plre.train(text, order=3, method="mkn"),
             "paper": plre.train(text, order=4, rungs=["2:0.5:4", "3:0.5:2", "4:0.5:2"]),
             "class": plre.train(text, order=3, method="class", classes=8),
-            "best": plre.train(text, order=3, preset="best", classes=[6, 12], contexts=["2:1,w:1,1:2", "1:1,1:3"]),
+            "best": plre.train(text, order=3, preset="best", classes=[6, 12], contexts=["2:1,w:1,1:2", "w:1,w:2"]),
             "stream": plre.train(text, order=2, method="kn", markers=False),
             "compact": plre.train(text, order=4, rungs=["2:0.5:4", "3:0.5:2", "4:0.5:2"], quantise=8),
             "compact best": plre.train(text, order=3, preset="best", classes=[6], contexts=["1:1,w:1"], quantise=16),

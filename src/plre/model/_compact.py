@@ -96,13 +96,13 @@ def coded_product(plan, component, n, middle, context, row):
         at(plan, table + p.FACTORS),
     )
     if n == 2:
-        rank = peek32(at(plan, table + p.RANKS))
+        rank = at(plan, table + p.RANK)
         right, left = (2 * context - 1) * rank, (2 * row - 1) * rank
     else:
         rank = peek32(at(plan, table + p.RANKS) + 4 * (middle - 1))
         right = peek32(at(plan, table + p.POINTERS) + 4 * (context - 1))
         left = peek32(at(plan, table + p.POINTERS) + 4 * (row - 1))
-    if rank > count or right < rank or right > count or left > count - rank:
+    if rank > count or right < rank or right > count or left < 0 or left > count - rank:
         return 0.0
     right_base, right_step = at(plan, table + p.RIGHT_BASE), at(plan, table + p.RIGHT_STEP)
     left_base, left_step = at(plan, table + p.LEFT_BASE), at(plan, table + p.LEFT_STEP)
@@ -185,7 +185,8 @@ def answer_compact(plan, component, block):
             gram = peek64(after + 8 * n)
             if gram > 0:
                 start, stop = run_within(plan, component, n, gram)
-                if stop > start or weight_in(plan, component, n, gram, 1) != 1.0:
+                lacks = at(plan, component + p.MISSING) != 0 and weight_in(plan, component, n, gram, 2) > 0
+                if stop > start or lacks or weight_in(plan, component, n, gram, 1) != 1.0:
                     needed = max(needed, n)
         poke64(block + 8 * p.NEEDED, needed)
     return 0

@@ -83,8 +83,9 @@ def find_single(plan, space, count):
         ask_lines(plan, table, row(keys, 1), row(keys, 2), np.int64(1) << (column - 1))
     for e in range(count):
         table, column = peek64(lookups + 24 * e), peek64(lookups + 24 * e + 16)
-        places = row(space + peek64(lookups + 24 * e + 8), 2)
-        found = find_slots(plan, table, places - 8 * p.COLUMNS, places, np.int64(1) << (column - 1))
+        keys = space + peek64(lookups + 24 * e + 8)
+        places = row(keys, 2)
+        found = find_slots(plan, table, row(keys, 1), places, np.int64(1) << (column - 1))
         poke64(places, peek64(places) | found)
 
 
@@ -155,17 +156,19 @@ def find_records(plan, table, owner, first, last, rows, numbers, pointers, made)
     for i in range(first, last):
         place = peek64(places + 8 + 8 * (i - first))
         there = (found >> (i - first)) & 1
-        poke32(numbers + 4 * i, peek32(place + 4) if there else _NEGATIVE_ZERO)
+        number = peek32(place + 4) if there else np.int64(0)
+        poke32(numbers + 4 * i, number if number != 0 else _NEGATIVE_ZERO)
         if pointers != 0:
             poke32(made + 4 * i, peek32(pointers + 4 * slot_number(plan, table, place)) if there else 0)
+    return found == wanted
 
 
 @kernel
 def know_run(plan, block, table, owner, first, last, rows, pointers):
     """Where the numbers and the pointers of a whole run are, 4 bytes each by record (see :func:`find_records`).
 
-    Those of long runs are remembered: contexts with much to say are asked again and again. A number that is remembered
-    is not +0.0.
+    Those of long runs are remembered: contexts with much to say are asked again and again. 0 means "not asked yet". A
+    run is not remembered if something in it was not found: then this is not its owner, but looks like it by chance.
     """
     if last - first <= p.BLOCK:
         numbers, made = row(rows, 3) - 4 * first, row(rows, 4) - 4 * first
@@ -175,8 +178,12 @@ def know_run(plan, block, table, owner, first, last, rows, pointers):
     numbers = at(block, p.MEMO) + at(plan, table + p.RUN_MEMO)
     made = numbers + 4 * at(plan, table + p.RECORDS)
     if peek32(numbers + 4 * first) == 0:
+        complete = True
         for low in range(first, last, p.BLOCK):
-            find_records(plan, table, owner, low, min(low + p.BLOCK, last), rows, numbers, pointers, made)
+            high = min(low + p.BLOCK, last)
+            complete &= find_records(plan, table, owner, low, high, rows, numbers, pointers, made)
+        if not complete:
+            poke32(numbers + 4 * first, 0)
     return numbers, made
 
 

@@ -51,7 +51,7 @@ def pointer_of(plan, component, table, n, gram):
 def product(plan, table, rank, right, left):
     """The product of a right and a left row of factors, by their pointers; 0 where they do not lie within them."""
     count = at(plan, table + p.FACTOR_COUNT)
-    if rank > count or right < rank or right > count or left > count - rank:
+    if rank > count or right < rank or right > count or left < 0 or left > count - rank:
         return 0.0
     factors = at(plan, table + p.FACTORS)
     return dot_product(factors + 4 * (right - rank), factors + 4 * left, rank)

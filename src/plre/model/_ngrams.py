@@ -125,7 +125,7 @@ def step_ngrams(plan, component, block):
         if before == p.NEXT:
             poke64(keys + 8, peek64(keys + 16))
             poke64(places + 8, peek64(places + 16))
-            known = at(places, 0) >> 1
+            known = at(places, 0) >> 1  # column 2 becomes column 1
         elif before == p.SAME:
             known = at(places, 0)
         poke64(places, known & 1)
@@ -168,6 +168,8 @@ def check_found(plan, component, block, space):
         poke64(places + 8 * k, weights + 8 * peek64(words + 8 * k) - BACKOFF)
     poke64(places, -1)
     earliest, within = at(plan, component + p.FIRST_ORDER), at(block, p.WITHIN)
+    if at(block, p.CURRENT) == p.AT_ONCE:
+        earliest = 0
     for n in range(2, at(plan, component + p.LEVELS) + 1):
         found, shorter = at(places_of(space, n - 2), 0) & at(within, n), at(places_of(space, n - 3), 0)
         poke64(places_of(space, n - 2), found if n <= earliest else found & shorter & (shorter << 1 | 1))
@@ -200,6 +202,13 @@ def answer_up_to(plan, component, block, space, top):
             call_address(at(plan, component + p.LAYERS), plan, component, block, n, shorter & contexts)
 
 
+@kernel
+def says_something(plan, component, place):
+    """Whether what follows depends on this context: it has a weight, or lacks something to sum to one."""
+    lacks = at(plan, component + p.MISSING) != 0 and peek_float(place + LACK) > 0
+    return peek_float(place + BACKOFF) != 1.0 or lacks
+
+
 @c_kernel(p.PROTOCOL)
 def answer_ngrams(plan, component, block):
     """Put together what the n-grams found say of each position, and what else has to be known."""
@@ -216,7 +225,7 @@ def answer_ngrams(plan, component, block):
     if at(block, p.NEEDED) >= 0:
         for n in range(1, order):
             places = places_of(space, n - 2)
-            if at(places, 0) >> 1 & 1 and peek_float(at(places, 2) + BACKOFF) != 1.0:
+            if at(places, 0) >> 1 & 1 and says_something(plan, component, at(places, 2)):
                 poke64(block + 8 * p.NEEDED, max(at(block, p.NEEDED), n))
     return 0
 

@@ -3,7 +3,7 @@
     P(w | h) = sum over components of  weight(h) * share(w) * P_component(symbol(w) | h)
 
 What a component is does not matter here: its plan has the addresses of its functions, so that a model compiles those
-of its own kinds only. Text is asked about in blocks of 64 positions (``_texts.py``): every component says where in its
+of its own kinds only. Text is asked about in blocks of 63 positions (``_texts.py``): every component says where in its
 tables it will look (``ask``), so that the machine fetches all of that side by side, and then answers. A single question
 (``_steps.py``) is a block of two positions: the last word of the context, which has to be found, too, and the word.
 Nothing else has to be known of what came before, so a context is nothing but words. Then there is the whole vocabulary,
@@ -56,7 +56,7 @@ def begin_block(plan, block, first, last):
         poke64(since + 8 * k, run)
         starts |= begins << (k - 1)
     within, before = np.int64(-1), at(since, 1)
-    for n in range(2, reach + 1):
+    for n in range(2, min(reach, 64) + 1):  # no n-gram is longer; a chain may look one word farther back
         within &= ~(starts << (n - 2))
         poke64(at(block, p.WITHIN) + 8 * n, within & (np.int64(-1) << max(n - 1 - before, 0)))
 

@@ -75,6 +75,7 @@ def ask_single(plan, block, word):
     reach = at(plan, p.REACH)
     poke32(at(block, p.IDS) + 4 * reach, word)
     begin_block(plan, block, reach - 1, reach + 1)
+    poke64(block + 8 * p.CURRENT, p.AT_ONCE)
     for number in range(at(plan, p.COMPONENTS)):
         component = component_at(number)
         call_address(at(plan, component + p.SINGLE), plan, component, block)

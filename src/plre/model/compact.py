@@ -67,7 +67,12 @@ class CompactNgrams(NgramBody):
         (sizes, missing), bits = cls.read_description(described), described["bits"]
         codes = tuple(tuple(Code(*code) for code in each) for each in described["codes"])
         numbers = [number for each in codes for code in each for number in (code.base, code.step)]
-        if bits not in (8, 16) or len(codes) != len(sizes) - 1 or any(len(each) != 3 for each in codes):
+        if (
+            type(bits) is not int
+            or bits not in (8, 16)
+            or len(codes) != len(sizes) - 1
+            or any(len(each) != 3 for each in codes)
+        ):
             raise ValueError("the codes of a component make no sense")
         if any(type(number) is not int or abs(number) >= 2**31 for number in numbers):
             raise ValueError("the codes of a component make no sense")
@@ -114,16 +119,20 @@ class CompactNgrams(NgramBody):
                 table[p.FACTORS] = plan.checked(factors, np.uint8, None)
                 table[p.FACTOR_COUNT], left_over = divmod(8 * (len(factors) - PADDING), self.bits)
                 reading.expect(table[p.FACTOR_COUNT] >= 0 and left_over == 0, "the factors have the wrong size")
-                slices = 1 if n == 2 else self.sizes[n - 3]
-                table[p.RANKS] = plan.checked(tensors[f"order{n}.ranks"], np.int32, slices)
-                if n > 2:
+                ranks = tensors[f"order{n}.ranks"]
+                table[p.RANKS] = plan.checked(ranks, np.int32, 1 if n == 2 else self.sizes[n - 3])
+                if n == 2:
+                    table[p.RANK], left_over = divmod(table[p.FACTOR_COUNT], 2 * self.symbols)
+                    fits = left_over == 0 and table[p.RANK] == ranks[0]
+                    reading.expect(fits, "the factors of bigrams have the wrong size")
+                else:
                     table[p.POINTERS] = plan.checked(tensors[f"order{n}.pointers"], np.uint32, self.sizes[n - 2])
             plan.add(table, p.TABLE_WIDTH)
         return own
 
     def highest_rank(self, n: int) -> int:
         """The highest rank of the slices of order n, which has low rank layers."""
-        return int(self.tensors[f"order{n}.ranks"].max())
+        return int(self.tensors[f"order{n}.ranks"].max(initial=0))
 
     def columns(self, highest: int | None = None) -> Columns:
         """All n-grams as plain columns, up to the order ``highest`` if that is given."""

@@ -115,7 +115,7 @@ class Contexts:
         if (
             not reading.are_counts(numbers)
             or not 1 <= len(chain) <= FARTHEST
-            or min(symbols, *counts) < 1
+            or min((symbols, *counts)) < 1
             or not len(sizes) == len(shards) == len(chain)
         ):
             raise ValueError("a component of contexts makes no sense")
@@ -145,7 +145,8 @@ class Contexts:
             stages = min(max(1, late), max(1, len(self.chain) - 2)), max(0, late - 1)
             for kind, symbols, stage in zip(KINDS, (self.slot_symbols(level - 1), self.symbols), stages, strict=True):
                 shape = self.shape(level, kind)
-                table = plan.table(self.tensors, f"level{level}.{kind}", shape, symbols, owners)
+                memo = 4 if kind == "events" else 0
+                table = plan.table(self.tensors, f"level{level}.{kind}", shape, symbols, owners, memo)
                 plan.add({**table, p.SINCE: 2, p.STAGE: stage}, p.TABLE_WIDTH)
                 owners = shape.slots if kind == "contexts" else owners
         return own

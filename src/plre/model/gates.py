@@ -16,8 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.model._plan import GATE_BUCKETS
-
 
 @dataclass(frozen=True)
 class Gates:
@@ -31,12 +29,3 @@ class Gates:
     def members(self) -> int:
         """How many models are led."""
         return self.table.shape[1] - 1
-
-    def flat(self) -> NDArray[np.float32]:
-        """As a file has them."""
-        return np.append(self.table.ravel(), np.float32(self.root))
-
-    @classmethod
-    def of(cls, flat: NDArray[np.float32], order: int) -> Gates:
-        """From a file, for a leader of this order."""
-        return cls(flat[:-1].reshape(order * GATE_BUCKETS, -1), float(flat[-1]))

@@ -2,7 +2,7 @@
 
 unigrams               P(s) of each symbol, and 0 for "not known", the symbol after the last one
 weights                of each symbol as a context: backoff and missing mass; of "not known": 1 and 0
-order{n}.lines, ...    the table of order n, from 2 on (``tables.py``); an n-gram's owner is its context
+order{n}.lines, ...    the table of order n, from 2 on (``tables/building.py``); an n-gram's owner is its context
 order{n}.ranks         if order n has low rank layers and n > 2: the rank of each slice, by slot of order n - 2, or by
                        symbol
 order{n}.pointers      n > 2: where in the factors each (n-1)-gram's are, by slot (``_lowrank.py``)
@@ -211,7 +211,8 @@ class Ngrams(NgramBody):
         slots = [self.symbols + 1, *(shape.slots for shape in shapes)]
         own = {**self.weight_fields(plan), p.FIRST_ORDER: earliest, p.TABLES: plan.next_field}
         for n, shape in enumerate(shapes, 2):
-            table = plan.table(self.tensors, f"order{n}", shape, self.symbols, slots[n - 2])
+            memo = 8 if n + 1 in self.low_rank else 4
+            table = plan.table(self.tensors, f"order{n}", shape, self.symbols, slots[n - 2], memo)
             table[p.SINCE] = 1 if n < self.order else 2
             table[p.STAGE] = abs(n - earliest) if earliest else 0
             if n in self.low_rank:
@@ -239,7 +240,7 @@ class Ngrams(NgramBody):
         """The highest rank of the slices of order n, which has low rank layers."""
         if n == 2:
             return len(self.tensors["order2.factors"]) // (2 * self.symbols)
-        return int(self.tensors[f"order{n}.ranks"].max())
+        return int(self.tensors[f"order{n}.ranks"].max(initial=0))
 
     def columns(self, highest: int | None = None) -> Columns:
         """All n-grams as plain columns, up to the order ``highest`` if that is given."""

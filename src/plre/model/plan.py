@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -25,16 +24,24 @@ from plre.text.vocabulary import Vocabulary
 _NOTHING = np.array([0, 1, 1, 0], np.float32).view(np.int64)  # a record that was not found: backoff 1
 
 
-@dataclass(frozen=True)
 class Room:
-    """Memory for questions about the whole vocabulary, one at a time."""
+    """Memory for questions, one at a time; what only those about the whole vocabulary need is made for the first."""
 
-    work: NDArray[np.int64]
-    #: Numbers of long runs, once they were asked for; it takes no memory before.
-    memo: NDArray[np.uint32]
-    #: What each component says of all its symbols.
-    buffer: NDArray[np.float64]
-    probs: NDArray[np.float64]
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self.work = plan.work_space()
+
+    @cached_property
+    def buffer(self) -> NDArray[np.float64]:
+        """What each component says of all its symbols; then numbers of long runs can be remembered, too."""
+        self._memo = np.zeros(self._plan.memo // 4, np.uint32)  # takes no memory before it is used
+        self.work[p.MEMO] = self._memo.ctypes.data
+        return np.empty(self._plan.buffer)
+
+    @cached_property
+    def probs(self) -> NDArray[np.float64]:
+        """The probability of each word."""
+        return np.empty(self._plan.words)
 
 
 class PlanDraft:
@@ -88,8 +95,12 @@ class PlanDraft:
             own[p.ROOT] = int(np.float64(component.gates.root).view(np.int64))
         return own
 
-    def table(self, tensors: Tensors, name: str, shape: t.Shape, symbols: int, owners: int) -> dict[int, int]:
-        """The fields of a table."""
+    def table(
+        self, tensors: Tensors, name: str, shape: t.Shape, symbols: int, owners: int, memo: int
+    ) -> dict[int, int]:
+        """The fields of a table, of each of whose records so many bytes can be remembered."""
+        if shape.records > shape.slots:
+            raise ValueError("a table has more records than room for them")
         bits, run_bits = bits_of(symbols - 1), bits_of(shape.records)
         listed = packed_bytes(shape.records, bits)
         own = {
@@ -112,7 +123,7 @@ class PlanDraft:
         }
         if own[p.LINES] % 64:
             raise ValueError("its data does not begin at a multiple of 64 bytes")
-        self.memo += 8 * shape.records
+        self.memo += memo * shape.records
         return own
 
 
@@ -142,7 +153,8 @@ class Plan:
         head[p.NOWHERE : p.NOWHERE + 2] = _NOTHING.tolist()
         self._window = 8 * (p.BLOCK_WIDTH + p.COLUMNS * (p.BLOCK_ROWS + offset))
         self._size = self._window // 8 + self.reach + BATCH + 8 + 3 * BATCH
-        self._memo = draft.memo
+        #: Bytes in which numbers of runs can be remembered.
+        self.memo = draft.memo
         head[p.WORK] = draft.address(self.work_space())
         self.array = np.array(head, np.int64)
         self._start = draft.address(self.array)
@@ -207,10 +219,7 @@ class Plan:
         try:
             room = self._rooms.pop()
         except IndexError:
-            room = Room(
-                self.work_space(), np.zeros(self._memo // 4, np.uint32), np.empty(self.buffer), np.empty(self.words)
-            )
-            room.work[p.MEMO] = room.memo.ctypes.data
+            room = Room(self)
         try:
             yield room
         finally:
@@ -226,5 +235,5 @@ class Plan:
             work[field] = rows + 8 * p.COLUMNS * number
         work[p.IDS] = start + self._window
         work[p.NEEDED], work[p.ORDERS], work[p.GIVEN], work[p.KEPT] = -1, 0, -1, -1
-        work[p.BEFORE] = p.FRESH
+        work[p.BEFORE], work[p.MEMO] = p.FRESH, 0
         return work

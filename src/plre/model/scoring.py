@@ -73,7 +73,7 @@ def _score_padded(lm: LanguageModel, padded: NDArray[np.int32], first: int = 0) 
 
 def score_orders(lm: LanguageModel, ids: NDArray[np.int32]) -> NDArray[np.float64]:
     """The probability of each position as each order has it, the lowest first, of a model of n-grams alone."""
-    if len(lm.components) > 1:
+    if len(lm.components) > 1 or lm.components[0].body.ngrams() is None:
         raise UsageError("only a model of one component has orders")
     probs = np.empty((lm.order, len(ids)))
     padded = np.concatenate([np.full(lm.reach, len(lm.vocab), np.int32), ids])

@@ -1,4 +1,4 @@
-"""Building tables: records are sorted into shards and buckets, and a seed is found for each bucket (``_tables.py``)."""
+"""Building tables (``_hashing.py``): records are sorted into shards and buckets, and each bucket finds a seed."""
 
 from __future__ import annotations
 

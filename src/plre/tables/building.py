@@ -1,4 +1,4 @@
-"""Tables of records, each known by its owner and its symbol: how they are built (``_tables.py``: how they work).
+"""Tables of records, each known by its owner and its symbol: how they are built (``_hashing.py``: how they work).
 
 A table is five arrays: ``lines`` with the numbers of all records, in cache lines; ``seeds``, by which a record's line
 is found; ``symbols``, a list of all records in the order of their owners; ``ends``, a bit for the last record of each

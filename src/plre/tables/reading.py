@@ -77,8 +77,8 @@ def check_table(tensors: Tensors, name: str, shape: Shape, symbols: int, owners:
 
 
 def are_counts(values: Sequence[Any]) -> bool:
-    """Whether values that a file has are numbers of things."""
-    return all(type(value) is int and 0 <= value < 1 << 40 for value in values)
+    """Whether values that a file has are numbers of things; records are counted with 31 bits everywhere."""
+    return all(type(value) is int and 0 <= value < 1 << 31 for value in values)
 
 
 def expect(holds: bool | np.bool_, what: str) -> None:
