@@ -55,11 +55,6 @@ def inner_kernel(function: Kernel) -> Kernel:
     return _compile(function, fastmath=_FAST, forceinline=True)
 
 
-def inlined_kernel(function: Kernel) -> Kernel:
-    """Compile as ``kernel`` does, into each kernel that calls it."""
-    return _compile(function, forceinline=True)
-
-
 class Direct:
     """A kernel for questions that take less than a microsecond: for these types only, called past numba's dispatcher.
 

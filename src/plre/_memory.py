@@ -354,16 +354,6 @@ def dot_product(typing_context: Any, one: Any, other: Any, count: Any) -> Any:
 
 
 @_intrinsic
-def either(typing_context: Any, condition: Any, one: Any, other: Any) -> Any:
-    """``one if condition else other`` of two numbers of one type, without a branch that could be mispredicted."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.select(builder.trunc(arguments[0], _I1), arguments[1], arguments[2])
-
-    return one(types.boolean, one, one), generate
-
-
-@_intrinsic
 def call_address(typing_context: Any, address: Any, *arguments: Any) -> Any:
     """Call a C kernel (``_jit.c_kernel``) by its address: any number of int64 arguments, an int64 as result."""
     count = len(arguments)

@@ -14,7 +14,6 @@ MAKERS = {
     "kernel",
     "fast_kernel",
     "inner_kernel",
-    "inlined_kernel",
     "direct",
     "c_kernel",
     "njit",

@@ -14,12 +14,11 @@ from plre._jit import kernel
 from plre._memory import peek32, peek64
 
 #: Of the model: its words, the longest n-gram that has a say, its components, its vocabulary (``text/_kernels.py``), a
-#: work space for questions that keep the GIL, where in a work space the window of a single question is, a record of 16
-#: bytes that says backoff 1, for what was not found; the stages in which text is looked up; and where a single question
-#: looks: a list of tables, of their rows in the work space and of columns, how many of them are about the word and how
-#: many there are, those about the context included.
-(WORDS, REACH, COMPONENTS, SLOTS, SLOT_COUNT, STARTS, LETTERS, LETTER_COUNT, WORK, WINDOW, NOWHERE, _1,
- STAGES, LOOKUPS, OF_WORD, OF_BOTH, MODEL_WIDTH) = range(17)  # fmt: skip
+#: work space for questions that keep the GIL, a record of 16 bytes that says backoff 1, for what was not found; the
+#: stages in which text is looked up; and where a single question looks: a list of tables, of their rows in the work
+#: space and of columns, how many of them are about the word and how many there are, those about the context included.
+(WORDS, REACH, COMPONENTS, SLOTS, SLOT_COUNT, STARTS, LETTERS, LETTER_COUNT, WORK, NOWHERE, _1,
+ STAGES, LOOKUPS, OF_WORD, OF_BOTH, MODEL_WIDTH) = range(16)  # fmt: skip
 
 #: Of a component: the functions of its kind (LAYERS, OPEN and DIVIDE: 0 if it has no low rank layers or gates), the
 #: length of its n-grams (or how many slots its contexts have), the symbols that it predicts, its map from words to
