@@ -16,6 +16,12 @@ from numba.core.ccallback import CFunc
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.sigutils import normalize_signature
 
+try:
+    from plre.machinecode.cache import CalleeCache, KernelCache
+    from plre.machinecode.callee import Callee
+except ImportError:  # a numba that has changed inside: compile in each process, and each kernel by itself
+    CalleeCache = KernelCache = Callee = None  # type: ignore[assignment, misc]
+
 Kernel = Callable[..., Any]
 
 #: Lets sums be reordered, which is what makes them vectorise; infinities and NaN keep their meaning.
@@ -23,21 +29,20 @@ _FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
 def _compile(function: Kernel, **options: Any) -> Kernel:
-    options = {"nogil": True, "error_model": "numpy", **options}
+    options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
     compiled: Any = njit(**options)(function)
-    compiled._cache = _cache(function, options)
+    compiled._cache = _cache(KernelCache, function, options)
+    if Callee is not None:
+        callee = Callee(compiled, _cache(CalleeCache, function, {**options, "callee": True}))
+        compiled.get_overload, compiled.get_call_template = callee.get_overload, callee.get_call_template
     find = compiled.get_call_template
     # A kernel that is called with a constant would be compiled for that constant, and again for the next.
     compiled.get_call_template = lambda args, kws: find(tuple(map(types.unliteral, args)), kws)
     return compiled
 
 
-def _cache(function: Kernel, options: dict[str, Any]) -> Any:
-    try:
-        from plre.machinecode.cache import KernelCache
-    except ImportError:  # a numba that has changed inside: compile in each process
-        return NullCache()
-    return KernelCache(function, {**options, "fastmath": sorted(options.get("fastmath", ()))})
+def _cache(kind: Any, function: Kernel, options: dict[str, Any]) -> Any:
+    return kind(function, {**options, "fastmath": sorted(options.get("fastmath", ()))}) if kind else NullCache()
 
 
 def kernel(function: Kernel) -> Kernel:
@@ -103,7 +108,7 @@ class CKernel:
     def _compile(self) -> Any:
         make: Any = CFunc
         compiled = make(self._function, normalize_signature(self._signature), {}, self._options)  # type: ignore[no-untyped-call]
-        compiled._cache = _cache(self._function, {"cfunc": True, **self._options})
+        compiled._cache = _cache(KernelCache, self._function, {"cfunc": True, **self._options})
         compiled.compile()
         return compiled
 

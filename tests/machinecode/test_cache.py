@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,43 @@ def test_a_damaged_file_is_compiled_again(tmp_path: Path) -> None:
         content[len(content) // 2] ^= 1
         path.write_bytes(content)
     assert [run_example(NUMBA_CACHE_DIR=str(tmp_path)).compiled for _ in range(2)] == [1, 0]
+
+
+CALLEE_THAT_RAISES = """
+from plre._jit import kernel
+from plre.machinecode.store import store
+
+@kernel
+def checked(number):
+    if number > 3:
+        raise ValueError("too large", number)
+    return number
+
+@kernel
+def twice(number):
+    return 2 * checked(number)
+
+try:
+    twice(5)
+except ValueError as error:
+    print(twice(2), error.args, [name.rsplit(".")[-1] for name in store.compiled])
+"""
+
+
+def test_a_kernel_that_others_call_may_raise_with_values(tmp_path: Path) -> None:
+    """Compiled here, compiled from what was kept of the kernel it calls, and kept itself."""
+    program = tmp_path / "program.py"
+    program.write_text(CALLEE_THAT_RAISES)
+    said = []
+    for keep in (True, False, True):
+        if not keep:
+            for path in tmp_path.rglob("*twice*.code"):
+                path.unlink()
+        variables = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PLRE_QUIET": "1"}
+        done = subprocess.run([sys.executable, str(program)], env=variables, capture_output=True, text=True, check=True)
+        said.append(done.stdout)
+    answer = "4 ('too large', 5) "
+    assert said == [f"{answer}['checked', 'twice']\n", f"{answer}['twice']\n", f"{answer}[]\n"]
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
 from plre.machinecode import notice
+from plre.machinecode.callee import Linkable, use_environments
 from plre.machinecode.sources import PACKAGE, file_key
 from plre.machinecode.store import store
 
@@ -92,26 +93,38 @@ class KernelCache(_Cache):  # type: ignore[misc]
         if content is None:
             return None
         with contextlib.suppress(Exception):  # what cannot be used is compiled again
-            needed, payload = pickle.loads(content)
             rtsys.initialize(target_context)
-            # Numba would load all it knows first, which takes longer than everything else here.
-            if not all(map(llvm.address_of_symbol, needed)):
-                target_context.refresh()
-            rebuild: Any = CompileResult._rebuild
-            return rebuild(target_context, *payload)
+            return self._unpack(content, target_context)
         return None
+
+    def _unpack(self, content: bytes, target_context: Any) -> Any:
+        needed, payload = pickle.loads(content)
+        # Numba would load all it knows first, which takes longer than everything else here.
+        if not all(map(llvm.address_of_symbol, needed)):
+            target_context.refresh()
+        rebuild: Any = CompileResult._rebuild
+        return rebuild(target_context, *payload)
+
+    def _pack(self, data: Any) -> bytes | None:
+        if data.library.has_dynamic_globals or data.lifted:
+            return None
+        payload = data._replace(type_annotation="")._reduce()
+        packed: bytes = dumps((_symbols(data.library), payload))  # type: ignore[no-untyped-call]
+        return packed
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what numba compiled."""
+        use_environments(data)
+        self._save(sig, data)
+
+    def _save(self, sig: Any, data: Any) -> None:
         store.compiled.append(f"{self._function.__module__}.{self._function.__qualname__}")
         name = self._entry(sig)
         if name is None:
             return
-        if not data.library.has_dynamic_globals and not data.lifted:
-            with contextlib.suppress(Exception):  # what cannot be kept is compiled again
-                needed = _symbols(data.library)
-                payload = data._replace(type_annotation="")._reduce()
-                store.write(name, dumps((needed, payload)))  # type: ignore[no-untyped-call]
+        with contextlib.suppress(Exception):  # what cannot be kept is compiled again
+            if packed := self._pack(data):
+                store.write(name, packed)
         if store.turns:
             store.turns.end(name)
 
@@ -130,6 +143,29 @@ class KernelCache(_Cache):  # type: ignore[misc]
 
     def flush(self) -> None:
         """Forget nothing: an entry is only replaced."""
+
+
+class CalleeCache(KernelCache):
+    """The cache of a kernel as other kernels call it (``callee.py``): LLVM code instead of machine code."""
+
+    def save_overload(self, sig: Any, data: Linkable) -> None:
+        """Keep what was compiled."""
+        self._save(sig, data)
+
+    def _unpack(self, content: bytes, target_context: Any) -> Linkable:
+        signature, described, environment, code = pickle.loads(content)
+        library = target_context.codegen().create_library(described.qualname)
+        library._final_module = llvm.parse_bitcode(code)
+        library._finalized = True
+        return Linkable(signature, described, environment, library)
+
+    def _pack(self, data: Linkable) -> bytes | None:
+        data.described.typemap = data.described.calltypes = None  # not needed any more, and large
+        if data.library.has_dynamic_globals:
+            return None
+        code = data.library._final_module.as_bitcode()
+        packed: bytes = dumps((data.signature, data.described, data.environment, code))  # type: ignore[no-untyped-call]
+        return packed
 
 
 def _symbols(library: Any) -> list[str]:
