@@ -1,11 +1,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from plre.demo import Splits, collect, contest, documentation, plain_sentences, source_files
+from plre.demo import (
+    _TOPICS,
+    Splits,
+    collect,
+    collect_and_compile,
+    contest,
+    documentation,
+    plain_sentences,
+    source_files,
+)
+from plre.errors import PlreError
 from plre.progress import Progress
+from plre.warmup import TOPICS
 
 
 def test_prose_is_found_in_python_files(tmp_path: Path) -> None:
@@ -24,6 +36,24 @@ def test_no_module_is_in_two_parts() -> None:
     assert splits.of("json/decoder.py") is splits.of("json/decoder.py")
     parts = [splits.of(f"module{i}.py") for i in range(300)]
     assert all(any(part is one for part in parts) for one in (splits.train, splits.dev, splits.test))
+
+
+@pytest.mark.parametrize(("empty", "asked"), [(True, [_TOPICS]), (False, [])])
+def test_where_nothing_was_compiled_other_processes_do_it_meanwhile(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, empty: bool, asked: list[object]
+) -> None:
+    def fail(topics: object) -> None:
+        done.append(topics)
+        raise PlreError("compiling failed")  # which ends nothing: what is missing is compiled later
+
+    done: list[object] = []
+    assert set(_TOPICS) <= set(TOPICS)
+    files = source_files()
+    monkeypatch.setattr("plre.demo.source_files", lambda: files[:5])
+    monkeypatch.setattr("plre.demo.warmup", fail)
+    monkeypatch.setattr("plre.demo.store", SimpleNamespace(is_empty=empty, place=SimpleNamespace(folder=tmp_path)))
+    assert collect_and_compile(Progress()) == collect(Progress())
+    assert done == asked
 
 
 @pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -10,18 +11,25 @@ import re
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from plre.errors import PlreError
 from plre.evaluation.report import Report, evaluate
+from plre.machinecode.notice import compiling
+from plre.machinecode.store import store
 from plre.model.lm import LanguageModel
 from plre.progress import Progress
 from plre.training import train
+from plre.warmup import warmup
 
 #: What plre depends on, directly or not.
 PACKAGES = ("numpy", "numba", "llvmlite", "click", "rich", "pygments", "markdown_it")
 _SKIPPED = {"site-packages", "dist-packages", "test", "tests", "idle_test", "__pycache__"}
 _LEAST_WORDS = 4
+#: What of ``plre warmup`` the contest needs.
+_TOPICS = ("ensembles", "low rank")
 
 _DOCTEST = re.compile(r"^\s*(>>>|\.\.\. ).*$", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n\s*\n|\n\s*[-*=~^]{3,}\s*\n")
@@ -114,6 +122,19 @@ def collect(progress: Progress) -> Splits:
                         seen.add(sentence)
                         part.append(sentence)
             advance(1)
+    return splits
+
+
+def collect_and_compile(progress: Progress) -> Splits:
+    """:func:`collect`, while other processes compile what the contest will use if nothing was compiled here yet."""
+    if not store.is_empty or store.place is None:
+        return collect(progress)
+    compiling(lambda: store.place and store.place.folder)
+    with ThreadPoolExecutor(1) as pool:
+        compiled = pool.submit(warmup, topics=_TOPICS)
+        splits = collect(progress)
+        with progress.stage("compiling"), contextlib.suppress(PlreError):  # then the contest compiles for itself
+            compiled.result()
     return splits
 
 

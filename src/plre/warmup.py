@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,10 +54,17 @@ class Warmth:
     misfit: str | None
 
 
-def warmup(*, baseline: bool = False, jobs: int | None = None, progress: Progress | None = None) -> Warmth:
+def warmup(
+    *,
+    baseline: bool = False,
+    jobs: int | None = None,
+    topics: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> Warmth:
     """Compile what all methods and questions need, and keep it; ``jobs`` processes do it, one for each core.
 
-    With ``baseline`` it is compiled not for this processor but for all that have what x86-64-v3 has.
+    With ``baseline`` it is compiled not for this processor but for all that have what x86-64-v3 has. ``topics`` names
+    some of ``TOPICS``, if not all are needed.
     """
     progress = progress or Progress()
     if store.place is None:
@@ -69,7 +77,7 @@ def warmup(*, baseline: bool = False, jobs: int | None = None, progress: Progres
         work.write_text()
         compiled, used = 0, set()
         with progress.stage("compiling"):
-            running = {pool.submit(work.start, topic): topic for topic in TOPICS}
+            running = {pool.submit(work.start, topic): topic for topic in topics or TOPICS}
             for finished in as_completed(running):
                 told = finished.result()
                 compiled += told["compiled"]
@@ -195,6 +203,7 @@ TOPICS: dict[str, Callable[[_Work], None]] = {
 def main(topic: str, folder: str) -> None:
     """Do one topic, and print how many kernels were compiled and which files were used."""
     announce_compilation(None)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C: the process that started this one says what there is to say
     warnings.simplefilter("ignore")  # there is too little text for some methods
     if store.place:
         store.turns = Turns(store.place.folder)

@@ -44,6 +44,8 @@ if __name__ == "__main__":
         store.turns = Turns(store.place.folder)
     elif len(sys.argv) > 1:
         packed.FOLDER = Path(sys.argv[1])
+    empty = store.is_empty
     print(both(add.address, weigh.address, 100), thrice.entry(5))
     print(len(store.compiled))
     print(store.packed.misfit)
+    print(empty)

@@ -21,6 +21,8 @@ class Run:
 
     compiled: int
     misfit: str
+    #: Whether there was no machine code at all before.
+    empty: bool
     errors: str
 
 
@@ -31,6 +33,6 @@ def run_example(*arguments: str, source: Path | None = None, **environment: str)
     done = subprocess.run(
         [sys.executable, str(EXAMPLE), *arguments], env=names, capture_output=True, text=True, check=True
     )
-    answer, compiled, misfit = done.stdout.splitlines()
+    answer, compiled, misfit, empty = done.stdout.splitlines()
     assert answer == "205530 15"
-    return Run(int(compiled), misfit, done.stderr)
+    return Run(int(compiled), misfit, empty == "True", done.stderr)

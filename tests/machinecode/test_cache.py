@@ -20,6 +20,7 @@ def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     assert first.compiled == KERNELS
     assert first.errors == f"plre: compiling for this machine (once; kept in {tmp_path / 'plre'})\n"
     assert (second.compiled, second.errors) == (0, "")
+    assert (first.empty, second.empty) == (True, False)
 
 
 def test_it_can_be_quiet(tmp_path: Path) -> None:

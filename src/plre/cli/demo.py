@@ -27,7 +27,7 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
     from rich.table import Table
 
     from plre.cli.console import make_progress
-    from plre.demo import collect, contest
+    from plre.demo import collect_and_compile, contest
     from plre.tensorfile import check_target
 
     if output:
@@ -35,7 +35,7 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
         check_output(output, [], "the model")
     progress = make_progress(quiet)
     console = Console(highlight=False)
-    splits = collect(progress)
+    splits = collect_and_compile(progress)
     sizes = [sum(len(line.split()) for line in part) for part in (splits.train, splits.dev, splits.test)]
     console.print(
         f"\nText: the documentation inside Python and plre's dependencies, {splits.words_read:,} words.\n"

@@ -81,6 +81,12 @@ class CodeStore:
         """The machine code that came with the package."""
         return Packed(self.about)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no machine code for this process yet."""
+        folders = (place.folder / name for place in self._places for name in self.folder_names)
+        return self.packed.misfit is not None and not any(folder.is_dir() for folder in folders)
+
     @cached_property
     def place(self) -> Place | None:
         """Where machine code is kept, or None if there is no folder to write to."""
