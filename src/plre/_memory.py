@@ -354,6 +354,48 @@ def dot_product(typing_context: Any, one: Any, other: Any, count: Any) -> Any:
 
 
 @_intrinsic
+def add_gathered(
+    typing_context: Any, sums: Any, weight: Any, numbers: Any, limit: Any, table: Any, shares: Any, groups: Any
+) -> Any:
+    """``sums[i] += weight * numbers[min(table[i], limit)] * shares[i]`` for eight times ``groups`` places.
+
+    All but ``weight`` are addresses or whole numbers. LLVM would not gather by itself, which takes twice as long.
+    """
+    lanes = 8
+    ints, longs, flags = (ir.VectorType(kind, lanes) for kind in (_I32, _I64, _I1))
+    singles, doubles, places = (ir.VectorType(kind, lanes) for kind in (_FLOAT, _DOUBLE, _DOUBLE.as_pointer()))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        sums, weight, numbers, limit, table, shares, groups = arguments
+        kind = ir.FunctionType(doubles, [places, _I32, flags, doubles])
+        gather = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.gather.v8f64.v8p0")  # type: ignore[no-untyped-call]
+
+        def everywhere(value: Any, kind: Any) -> Any:
+            first = builder.insert_element(ir.Constant(kind, ir.Undefined), value, _I32(0))
+            return builder.shuffle_vector(first, first, ir.Constant(ints, [0] * lanes))
+
+        def place(start: Any, at: Any, bytes_each: int, kind: Any) -> Any:
+            skip = builder.mul(at, _I64(bytes_each * lanes))
+            return builder.inttoptr(builder.add(start, skip), kind.as_pointer())
+
+        most, factor = everywhere(builder.trunc(limit, _I32), ints), everywhere(weight, doubles)
+        with cgutils.for_range(builder, groups, intp=_I64) as loop:  # type: ignore[no-untyped-call]
+            symbols = builder.load(place(table, loop.index, 4, ints), align=4)
+            symbols = builder.select(builder.icmp_unsigned("<", symbols, most), symbols, most)
+            offsets = builder.shl(builder.zext(symbols, longs), ir.Constant(longs, [3] * lanes))
+            found = builder.inttoptr(builder.add(everywhere(numbers, longs), offsets), places)
+            every, nothing = ir.Constant(flags, [1] * lanes), ir.Constant(doubles, [0.0] * lanes)
+            found = builder.fmul(factor, builder.call(gather, [found, _I32(8), every, nothing]))
+            share = builder.fpext(builder.load(place(shares, loop.index, 4, singles), align=4), doubles)
+            own = place(sums, loop.index, 8, doubles)
+            builder.store(builder.fadd(builder.load(own, align=8), builder.fmul(found, share)), own, align=8)
+        return context.get_dummy_value()
+
+    whole = types.int64
+    return types.void(whole, types.float64, whole, whole, whole, whole, whole), generate
+
+
+@_intrinsic
 def call_address(typing_context: Any, address: Any, *arguments: Any) -> Any:
     """Call a C kernel (``_jit.c_kernel``) by its address: any number of int64 arguments, an int64 as result."""
     count = len(arguments)

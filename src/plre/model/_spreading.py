@@ -6,11 +6,10 @@ import numpy as np
 
 from plre._jit import kernel
 from plre._memory import (
+    add_gathered,
     address_of,
     call_address,
     doubles_at,
-    floats_at,
-    ints_at,
     longs_at,
     peek32,
     peek64,
@@ -31,7 +30,7 @@ _FIRST_RANGE = 512
 #: How often a word is drawn that is not allowed before all words are looked at.
 _TRIES = 64
 #: Words whose probabilities are added up together, and words that are passed over together.
-_TOGETHER = 1024
+_TOGETHER = 4096
 _PASSED = 64
 
 
@@ -43,42 +42,47 @@ def know_context(plan, block):
 
 @kernel
 def add_over_words(own, weight, low, high, out):
-    """Add a distribution over words."""
-    probs, made = doubles_at(own + 8 * low, high - low), out[low:high]
+    """Add a distribution over the words ``low`` to ``high``."""
+    probs, made = doubles_at(own, high - low), out[low:high]
     for i in range(high - low):
         made[i] += weight * probs[i]
 
 
 @kernel
 def add_over_symbols(own, weight, table, symbols, shares, low, high, out):
-    """Add a distribution over symbols, of which each word has its share; a symbol that there is not has none."""
-    size = high - low
-    probs, made = doubles_at(own, symbols + 1), out[low:high]
-    symbol, share = ints_at(table + 4 * low, size), floats_at(shares + 4 * low, size)
-    for i in range(size):
-        made[i] += weight * probs[min(np.uint32(symbol[i]), np.uint32(symbols))] * np.float64(share[i])
+    """Add a distribution over symbols, of which each word has its share; a symbol that there is not has none.
+
+    Behind the probabilities of the symbols stands a 0, for those.
+    """
+    groups = (high - low) // 8
+    add_gathered(address_of(out) + 8 * low, weight, own, symbols, table + 4 * low, shares + 4 * low, groups)
+    for w in range(low + 8 * groups, high):
+        share = np.float64(peek_float(shares + 4 * w))
+        out[w] += weight * peek_double(own + 8 * min(peek32(table + 4 * w), symbols)) * share
 
 
 @kernel
-def spread_components(plan, block, buffer):
-    """Let each component spread over all of its symbols, to its part of the buffer."""
-    for number in range(at(plan, p.COMPONENTS)):
-        component = component_at(number)
-        symbols, own = at(plan, component + p.SYMBOLS), buffer + 8 * at(plan, component + p.BUFFER)
-        poke64(block + 8 * p.LOW, 0)
-        poke64(block + 8 * p.HIGH, symbols)
-        poke64(block + 8 * p.OUT, own)
-        call_address(at(plan, component + p.SPREAD), plan, component, block)
-        poke_double(own + 8 * symbols, 0.0)
+def spread(plan, block, component, low, high, own):
+    """Let a component spread over its symbols ``low`` to ``high``; ``own`` is where symbol 0 would stand."""
+    poke64(block + 8 * p.LOW, low)
+    poke64(block + 8 * p.HIGH, high)
+    poke64(block + 8 * p.OUT, own)
+    call_address(at(plan, component + p.SPREAD), plan, component, block)
 
 
 @kernel
 def spread_words(plan, block, buffer, out):
     """P(w | context) for all words, once :func:`know_context` was called; 0 for ``<s>``.
 
-    What the components say is added up for some words after the others, so that those stay in the nearest cache.
+    Classes are few, and spread over first. Then words are gone through some at a time, so that all of it stays in the
+    nearer caches.
     """
-    spread_components(plan, block, buffer)
+    for number in range(at(plan, p.COMPONENTS)):
+        component = component_at(number)
+        if at(plan, component + p.MAP) != 0:
+            symbols, own = at(plan, component + p.SYMBOLS), buffer + 8 * at(plan, component + p.BUFFER)
+            spread(plan, block, component, 0, symbols, own)
+            poke_double(own + 8 * symbols, 0.0)
     for low in range(0, len(out), _TOGETHER):
         high = min(low + _TOGETHER, len(out))
         out[low:high] = 0.0
@@ -87,6 +91,7 @@ def spread_words(plan, block, buffer, out):
             table, symbols = at(plan, component + p.MAP), at(plan, component + p.SYMBOLS)
             own, weight = buffer + 8 * at(plan, component + p.BUFFER), peek_double(last_weight(plan, block, component))
             if table == 0:
+                spread(plan, block, component, low, high, own - 8 * low)
                 add_over_words(own, weight, low, high, out)
             else:
                 add_over_symbols(own, weight, table, symbols, at(plan, component + p.SHARES), low, high, out)
@@ -169,10 +174,7 @@ def draw_symbol(plan, block, component, own, share):
     low, high = np.int64(0), min(np.int64(_FIRST_RANGE), symbols)
     passed = 0.0
     while low < symbols:
-        poke64(block + 8 * p.LOW, low)
-        poke64(block + 8 * p.HIGH, high)
-        poke64(block + 8 * p.OUT, own)
-        call_address(at(plan, component + p.SPREAD), plan, component, block)
+        spread(plan, block, component, low, high, own)
         for s in range(low, high):
             passed += max(peek_double(own + 8 * s), 0.0)
             if passed > share:
