@@ -72,18 +72,26 @@ def run_within(plan, component, n, record):
 
 
 @kernel
-def search(plan, component, n, context, symbol):
-    """The record of order n with this symbol, of a context of n - 1 words; 0 if there is none."""
-    first, last = run_within(plan, component, n - 1, context)
-    table = compact_table(plan, component, n)
-    size, end = at(plan, table + p.SYMBOL_BITS), last
+def first_record(plan, table, first, last, symbol):
+    """The first record of a run whose symbol is not below this one; runs are sorted by symbol."""
+    size = at(plan, table + p.SYMBOL_BITS)
     while first < last:
         middle = (first + last) >> 1
         if field(plan, table, middle + 1, 0, size) < symbol:
             first = middle + 1
         else:
             last = middle
-    return first + 1 if first < end and field(plan, table, first + 1, 0, size) == symbol else np.int64(0)
+    return first
+
+
+@kernel
+def search(plan, component, n, context, symbol):
+    """The record of order n with this symbol, of a context of n - 1 words; 0 if there is none."""
+    first, last = run_within(plan, component, n - 1, context)
+    table = compact_table(plan, component, n)
+    first = first_record(plan, table, first, last, symbol)
+    same = first < last and field(plan, table, first + 1, 0, at(plan, table + p.SYMBOL_BITS)) == symbol
+    return first + 1 if same else np.int64(0)
 
 
 @kernel
@@ -223,6 +231,7 @@ def spread_compact(plan, component, block):
                     prob = coded_product(plan, component, n + 1, middle, context, row + 1)
                     poke_double(out + 8 * s, peek_double(out + 8 * s) + prob)
         first, last = run_within(plan, component, n, context)
+        first, last = first_record(plan, table, first, last, low), first_record(plan, table, first, last, high)
         for record in range(first + 1, last + 1):
             s = field(plan, table, record, 0, at(plan, table + p.SYMBOL_BITS))
             if s >= low and s < high:

@@ -17,7 +17,7 @@ from plre._jit import c_kernel, kernel
 from plre._memory import hashes_at, lowest_bit, peek32, peek64, peek_double, peek_float, poke64, poke_double
 from plre.model import _plan as p
 from plre.model._lookup import ask_seeds, first_from, know_run, listed, run_of, scaled, slot_number
-from plre.model._plan import at, hashes_of, keys_of, places_of
+from plre.model._plan import at, found_of, hashes_of, keys_of, places_of, set_found
 from plre.tables._hashing import key_of
 
 #: Where the number of a slot stands: a context's backoff, an event's probability.
@@ -71,9 +71,9 @@ def ask_contexts(plan, component, block):
     for t in range(at(plan, component + p.TABLE_COUNT) - 1, -1, -1):
         table = level_table(plan, component, t)
         if t & 1 and at(plan, table + p.STAGE) < current:
-            wanted &= ~at(places_of(space, t), 0)
+            wanted &= ~found_of(space, t)
         if current == p.AT_ONCE or current == at(plan, table + p.STAGE):
-            poke64(places_of(space, t), 0)
+            set_found(space, t, 0)
             poke64(hashes_of(space, t), wanted)
             ask_seeds(plan, table, keys_of(space, t), hashes_of(space, t), places_of(space, t), wanted)
     return 0
@@ -85,7 +85,7 @@ def step_contexts(plan, component, block):
     space = at(block, p.SPACE) + at(plan, component + p.OFFSET)
     context_keys(plan, component, block, space)
     for t in range(at(plan, component + p.TABLE_COUNT)):
-        poke64(places_of(space, t), 0)
+        set_found(space, t, 0)
     return 0
 
 
@@ -99,7 +99,7 @@ def answer_contexts(plan, component, block):
     asked, finer, probs = p.asked_from(block, 2), np.int64(0), at(block, p.OWN)
     for j in range(levels - 1, -1, -1):
         events = places_of(space, 2 * j + 1)
-        own = at(events, 0) & asked & ~finer
+        own = found_of(space, 2 * j + 1) & asked & ~finer
         finer |= own
         poke64(hashes_of(space, 2 * j), finer)
         while own != 0:
@@ -113,7 +113,7 @@ def answer_contexts(plan, component, block):
         poke_double(probs + column, np.float64(peek_float(unigrams + 4 * peek64(words + column))))
     for j in range(levels):
         contexts = places_of(space, 2 * j)
-        own = at(contexts, 0) & asked & ~at(hashes_of(space, 2 * j), 0)
+        own = found_of(space, 2 * j) & asked & ~at(hashes_of(space, 2 * j), 0)
         while own != 0:
             column = 8 + 8 * lowest_bit(own)
             own &= own - 1
@@ -131,8 +131,7 @@ def answer_contexts(plan, component, block):
 @kernel
 def context_at(plan, space, level):
     """The slot of the context of a single question at a level, or NOWHERE."""
-    contexts = places_of(space, 2 * level)
-    return at(contexts, 2) if at(contexts, 0) & 2 else plan + 8 * p.NOWHERE
+    return at(places_of(space, 2 * level), 2) if found_of(space, 2 * level) & 2 else plan + 8 * p.NOWHERE
 
 
 @c_kernel(p.PROTOCOL)

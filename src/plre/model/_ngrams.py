@@ -29,7 +29,7 @@ from plre.model import _plan as p
 from plre.model._gates import gate_bucket
 from plre.model._lookup import ask_seeds, first_from, know_run, listed, run_of, scaled
 from plre.model._lowrank import number_of, pointer_of, product, rank_of
-from plre.model._plan import at, hashes_of, keys_of, places_of
+from plre.model._plan import at, found_of, hashes_of, keys_of, places_of, set_found
 from plre.tables._hashing import STEP, key_of
 
 #: Where the numbers of a slot stand.
@@ -83,10 +83,10 @@ def wanted_columns(plan, component, block, space, n):
     wanted, implied = at(at(block, p.WITHIN), n) & p.asked_from(block, at(plan, table + p.SINCE)), np.int64(0)
     if at(block, p.CURRENT) != p.AT_ONCE and earliest not in (0, n):
         if n > earliest:
-            shorter = at(places_of(space, n - 3), 0)
+            shorter = found_of(space, n - 3)
             wanted &= shorter & (shorter << 1 | 1)
         else:
-            longer = at(places_of(space, n - 1), 0) | at(keys_of(space, n - 1), 0)
+            longer = found_of(space, n - 1) | at(keys_of(space, n - 1), 0)
             last = np.int64(1) << (at(block, p.LAST) - at(block, p.FIRST) - 1)
             implied = longer & (longer >> 1 | last)
     poke64(keys_of(space, n - 2), implied)
@@ -125,10 +125,10 @@ def step_ngrams(plan, component, block):
         if before == p.NEXT:
             poke64(keys + 8, peek64(keys + 16))
             poke64(places + 8, peek64(places + 16))
-            known = at(places, 0) >> 1  # column 2 becomes column 1
+            known = found_of(space, n - 2) >> 1  # column 2 becomes column 1
         elif before == p.SAME:
-            known = at(places, 0)
-        poke64(places, known & 1)
+            known = found_of(space, n - 2)
+        set_found(space, n - 2, known & 1)
         poke64(keys + 16, np.int64(key_of(shorter, symbol)) if n > 1 else symbol)
         shorter = np.uint64(peek64(keys + 8))
     return 0
@@ -166,13 +166,13 @@ def check_found(plan, component, block, space):
     words, places = keys_of(space, -1), places_of(space, -1)
     for k in range(1, columns + 1):
         poke64(places + 8 * k, weights + 8 * peek64(words + 8 * k) - BACKOFF)
-    poke64(places, -1)
+    set_found(space, -1, -1)
     earliest, within = at(plan, component + p.FIRST_ORDER), at(block, p.WITHIN)
     if at(block, p.CURRENT) == p.AT_ONCE:
         earliest = 0
     for n in range(2, at(plan, component + p.LEVELS) + 1):
-        found, shorter = at(places_of(space, n - 2), 0) & at(within, n), at(places_of(space, n - 3), 0)
-        poke64(places_of(space, n - 2), found if n <= earliest else found & shorter & (shorter << 1 | 1))
+        found, shorter = found_of(space, n - 2) & at(within, n), found_of(space, n - 3)
+        set_found(space, n - 2, found if n <= earliest else found & shorter & (shorter << 1 | 1))
 
 
 @kernel
@@ -183,7 +183,7 @@ def answer_up_to(plan, component, block, space, top):
     """
     asked, longer = p.asked_from(block, 2), np.int64(0)
     for n in range(top, 1, -1):
-        own = at(places_of(space, n - 2), 0) & asked & ~longer
+        own = found_of(space, n - 2) & asked & ~longer
         longer |= own
         poke64(hashes_of(space, n - 2), longer)
         take_stored(block, places_of(space, n - 2), own, n)
@@ -195,7 +195,7 @@ def answer_up_to(plan, component, block, space, top):
         poke_double(at(block, p.OWN) + column, np.float64(peek_float(unigrams + 4 * peek64(words + column))))
         poke64(at(block, p.MATCHED) + column, 1)
     for n in range(2, top + 1):
-        contexts, longer = at(places_of(space, n - 3), 0), at(hashes_of(space, n - 2), 0)
+        contexts, longer = found_of(space, n - 3), at(hashes_of(space, n - 2), 0)
         shorter = asked & ~longer & (contexts << 1)
         weigh_contexts(block, places_of(space, n - 3), shorter)
         if at(plan, component + p.LAYERS) != 0:
@@ -225,7 +225,7 @@ def answer_ngrams(plan, component, block):
     if at(block, p.NEEDED) >= 0:
         for n in range(1, order):
             places = places_of(space, n - 2)
-            if at(places, 0) >> 1 & 1 and says_something(plan, component, at(places, 2)):
+            if found_of(space, n - 2) >> 1 & 1 and says_something(plan, component, at(places, 2)):
                 poke64(block + 8 * p.NEEDED, max(at(block, p.NEEDED), n))
     return 0
 
@@ -243,7 +243,7 @@ def open_gates(plan, component, block):
         poke64(lacking + 8 * k, at(plan, component + p.ROOT))
     for n in range(1, at(plan, component + p.LEVELS)):
         contexts = places_of(space, n - 2)
-        mask = asked & (at(contexts, 0) << 1)
+        mask = asked & (found_of(space, n - 2) << 1)
         while mask != 0:
             column = 8 + 8 * lowest_bit(mask)
             mask &= mask - 1
@@ -265,7 +265,7 @@ def spread_orders(plan, component, block, low_rank):
     space = at(block, p.SPACE) + at(plan, component + p.OFFSET)
     top = 0
     scale = 1.0
-    while top < order - 1 and at(places_of(space, top - 1), 0) & 1:
+    while top < order - 1 and found_of(space, top - 1) & 1:
         top += 1
         scale *= np.float64(peek_float(at(places_of(space, top - 2), 1) + BACKOFF))
     scaled(at(plan, component + p.UNIGRAMS), scale, low, high, out)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import kernel
-from plre._memory import peek32, peek64
+from plre._memory import peek32, peek64, poke64
 
 #: Of the model: its words, the longest n-gram that has a say, its components, its vocabulary (``text/_kernels.py``), a
 #: work space for questions that keep the GIL, a record of 16 bytes that says backoff 1, for what was not found; the
@@ -120,6 +120,18 @@ def hashes_of(space, table):
 def places_of(space, table):
     """The row with where the seeds of those are, then their lines, then their slots, after the mask of those found."""
     return row(space, TABLE_ROWS * (table + 1) + 2)
+
+
+@kernel
+def found_of(space, table):
+    """The mask of the columns in which something was found in a table."""
+    return peek64(places_of(space, table))
+
+
+@kernel
+def set_found(space, table, mask):
+    """Let this be the mask of the columns in which something was found in a table."""
+    poke64(places_of(space, table), mask)
 
 
 @kernel

@@ -20,7 +20,7 @@ from plre._jit import kernel
 from plre._memory import call_address, peek32, peek64, peek_double, peek_float, poke64, poke_double
 from plre.model import _plan as p
 from plre.model._lookup import ask_lines, find_slots
-from plre.model._plan import at, hashes_of, places_of
+from plre.model._plan import at, hashes_of, places_of, set_found
 from plre.text._kernels import BOS
 
 
@@ -72,7 +72,7 @@ def visit_lines(plan, block, component, find):
         if current == p.AT_ONCE or current == at(plan, table + p.STAGE):
             hashes, places = hashes_of(space, t), places_of(space, t)
             if find:
-                poke64(places, find_slots(plan, table, hashes, places, at(hashes, 0)))
+                set_found(space, t, find_slots(plan, table, hashes, places, at(hashes, 0)))
             else:
                 ask_lines(plan, table, hashes, places, at(hashes, 0))
 
