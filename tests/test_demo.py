@@ -42,15 +42,24 @@ def test_no_module_is_in_two_parts() -> None:
 def test_where_nothing_was_compiled_other_processes_do_it_meanwhile(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, empty: bool, asked: list[object]
 ) -> None:
-    def fail(topics: object) -> None:
-        done.append(topics)
-        raise PlreError("compiling failed")  # which ends nothing: what is missing is compiled later
+    class Failing:
+        def __init__(self, topics: object) -> None:
+            done.append(topics)
+
+        def __enter__(self) -> Failing:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+        def finished(self) -> None:
+            raise PlreError("compiling failed")  # which ends nothing: what is missing is compiled later
 
     done: list[object] = []
     assert set(_TOPICS) <= set(TOPICS)
     files = source_files()
     monkeypatch.setattr("plre.demo.source_files", lambda: files[:5])
-    monkeypatch.setattr("plre.demo.warmup", fail)
+    monkeypatch.setattr("plre.demo.Compiling", Failing)
     monkeypatch.setattr("plre.demo.store", SimpleNamespace(is_empty=empty, place=SimpleNamespace(folder=tmp_path)))
     assert collect_and_compile(Progress()) == collect(Progress())
     assert done == asked

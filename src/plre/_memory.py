@@ -359,7 +359,8 @@ def add_gathered(
 ) -> Any:
     """``sums[i] += weight * numbers[min(table[i], limit)] * shares[i]`` for eight times ``groups`` places.
 
-    All but ``weight`` are addresses or whole numbers. LLVM would not gather by itself, which takes twice as long.
+    All but ``weight`` are addresses or whole numbers, and numbers of the table are compared without a sign, so that it
+    may hold anything. LLVM would not gather by itself, which takes twice as long.
     """
     lanes = 8
     ints, longs, flags = (ir.VectorType(kind, lanes) for kind in (_I32, _I64, _I1))

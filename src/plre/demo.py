@@ -11,7 +11,6 @@ import re
 import time
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from plre.machinecode.store import store
 from plre.model.lm import LanguageModel
 from plre.progress import Progress
 from plre.training import train
-from plre.warmup import warmup
+from plre.warmup import Compiling
 
 #: What plre depends on, directly or not.
 PACKAGES = ("numpy", "numba", "llvmlite", "click", "rich", "pygments", "markdown_it")
@@ -130,11 +129,10 @@ def collect_and_compile(progress: Progress) -> Splits:
     if not store.is_empty or store.place is None:
         return collect(progress)
     compiling(lambda: store.place and store.place.folder)
-    with ThreadPoolExecutor(1) as pool:
-        compiled = pool.submit(warmup, topics=_TOPICS)
+    with Compiling(_TOPICS) as compiled:
         splits = collect(progress)
         with progress.stage("compiling"), contextlib.suppress(PlreError):  # then the contest compiles for itself
-            compiled.result()
+            list(compiled.finished())
     return splits
 
 

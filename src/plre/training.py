@@ -134,6 +134,7 @@ def train(
         raise UsageError(f"method {method} fits its discounts to held-out text; give some with --dev (dev=...)")
     if dev is not None and not (recipe.grids or recipe.fit or recipe.leads or quantise):
         progress.note("nothing is chosen on dev text with these options; it is not used")
+        sized(dev)  # it should be there all the same
         dev = None
     if dev is not None:
         dev, _ = sized(dev)  # a missing file is better noticed now than after the training text was read

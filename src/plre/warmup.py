@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,17 +53,10 @@ class Warmth:
     misfit: str | None
 
 
-def warmup(
-    *,
-    baseline: bool = False,
-    jobs: int | None = None,
-    topics: Sequence[str] | None = None,
-    progress: Progress | None = None,
-) -> Warmth:
+def warmup(*, baseline: bool = False, jobs: int | None = None, progress: Progress | None = None) -> Warmth:
     """Compile what all methods and questions need, and keep it; ``jobs`` processes do it, one for each core.
 
-    With ``baseline`` it is compiled not for this processor but for all that have what x86-64-v3 has. ``topics`` names
-    some of ``TOPICS``, if not all are needed.
+    With ``baseline`` it is compiled not for this processor but for all that have what x86-64-v3 has.
     """
     progress = progress or Progress()
     if store.place is None:
@@ -72,26 +64,67 @@ def warmup(
     if baseline and not baseline_of(store.about["processor"]):
         raise PlreError("this processor has less than the baseline x86-64-v3")
     start = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="plre-") as folder, ThreadPoolExecutor(jobs or cpu_count()) as pool:
-        work = _Work(Path(folder), compiling_for_baseline() if baseline else {})
-        work.write_text()
-        compiled, used = 0, set()
-        with progress.stage("compiling"):
-            running = {pool.submit(work.start, topic): topic for topic in topics or TOPICS}
-            for finished in as_completed(running):
-                told = finished.result()
-                compiled += told["compiled"]
-                used |= set(map(Path, told["used"]))
-                progress.note(f"{running[finished]}: {told['compiled']} kernels compiled")
+    compiled, used = 0, set()
+    variables = compiling_for_baseline() if baseline else {}
+    with progress.stage("compiling"), Compiling(list(TOPICS), jobs, variables) as compiling:
+        for topic, told in compiling.finished():
+            compiled += told["compiled"]
+            used |= set(map(Path, told["used"]))
+            progress.note(f"{topic}: {told['compiled']} kernels compiled")
     return Warmth(compiled, store.place.folder, frozenset(used), time.perf_counter() - start, store.packed.misfit)
+
+
+class Compiling:
+    """Processes that compile topics, ``jobs`` at a time; whoever leaves before they are done ends them."""
+
+    def __init__(
+        self, topics: Sequence[str], jobs: int | None = None, variables: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self._topics = topics
+        self._pool = ThreadPoolExecutor(jobs or cpu_count())
+        self._variables = variables
+        self._processes: list[subprocess.Popen[str]] = []
+        self._left = False
+        self._folder = tempfile.TemporaryDirectory(prefix="plre-")
+
+    def __enter__(self) -> Compiling:
+        _Work(Path(self._folder.name)).write_text()
+        self._running = {self._pool.submit(self._run, topic): topic for topic in self._topics}
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._left = True
+        for process in list(self._processes):
+            process.kill()
+        self._pool.shutdown(cancel_futures=True)
+        self._folder.cleanup()
+
+    def finished(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Each topic with what its process told at its end, as soon as it has."""
+        for done in as_completed(self._running):
+            yield self._running[done], done.result()
+
+    def _run(self, topic: str) -> dict[str, Any]:
+        # In a group of its own: Ctrl-C is for this process, which then ends those.
+        process = subprocess.Popen(
+            [sys.executable, "-m", "plre.warmup", topic, self._folder.name],
+            env={**os.environ, **self._variables}, stdout=subprocess.PIPE, text=True, process_group=0,
+        )  # fmt: skip
+        self._processes.append(process)
+        if self._left:
+            process.kill()
+        said, _ = process.communicate()
+        if process.returncode:
+            raise PlreError(f"compiling failed ({topic}); what the process said is above")
+        told: dict[str, Any] = json.loads(said)
+        return told
 
 
 class _Work:
     """Small real work in a folder that has a text."""
 
-    def __init__(self, folder: Path, variables: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.variables = variables
         self.text, self.dev = folder / "text", folder / "dev"
 
     def write_text(self) -> None:
@@ -101,17 +134,6 @@ class _Work:
             lengths = random.integers(1, 15, sentences)
             lines = (" ".join(f"w{int(1500**share)}" for share in random.random(length)) for length in lengths)
             path.write_text("\n".join(lines) + "\n")
-
-    def start(self, topic: str) -> dict[str, Any]:
-        """Do a topic in a process of its own; what it tells at its end."""
-        command = [sys.executable, "-m", "plre.warmup", topic, str(self.folder)]
-        done = subprocess.run(
-            command, env={**os.environ, **self.variables}, stdout=subprocess.PIPE, text=True, check=False
-        )
-        if done.returncode:
-            raise PlreError(f"compiling failed ({topic}); what the process said is above")
-        told: dict[str, Any] = json.loads(done.stdout)
-        return told
 
     # --- the topics --------------------------------------------------------------------------------------------------
 
@@ -203,7 +225,6 @@ TOPICS: dict[str, Callable[[_Work], None]] = {
 def main(topic: str, folder: str) -> None:
     """Do one topic, and print how many kernels were compiled and which files were used."""
     announce_compilation(None)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C: the process that started this one says what there is to say
     warnings.simplefilter("ignore")  # there is too little text for some methods
     if store.place:
         store.turns = Turns(store.place.folder)

@@ -70,6 +70,11 @@ def test_mix(files: Path, model: str, tmp_path: Path, capsys: pytest.CaptureFixt
     assert json.loads(capsys.readouterr().out)["perplexity"] == pytest.approx(mixed.perplexity(test))
     assert run(["mix", model, classes, "--weights", "3,1", "-o", out, "-q"]) == 0
     assert plre.load(out).metadata["weights"] == [0.75, 0.25]
+    capsys.readouterr()
+    assert run(["mix", out, model, model, "--dev", str(files / "train.txt"), "-o", str(tmp_path / "more.plre")]) == 0
+    assert "plre+class adds nothing to the others" in capsys.readouterr().err
+    assert run(["mix", model, "-o", out]) == 2
+    assert "two models or more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -156,6 +161,8 @@ def test_eval_and_score(files: Path, model: str, capsys: pytest.CaptureFixture[s
     assert len(rows) == data["tokens"]
     assert rows[0].keys() == {"sentence", "word", "logprob10", "order"}
     assert last["perplexity"] == data["perplexity"]
+    assert run(["eval", model, "-", "-"]) == 2
+    assert "only once" in capsys.readouterr().err
     for style in ("text", "kenlm", "srilm"):
         assert run(["eval", model, test, test, "--format", style, "-q"]) == 0
         assert capsys.readouterr().out

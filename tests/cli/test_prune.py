@@ -30,6 +30,9 @@ def test_by_threshold_and_by_size(model: Path, tmp_path: Path, capsys: pytest.Ca
     assert run(["prune", str(model), "--size", str(wanted), "-o", str(out), "-q"]) == 0
     assert out.stat().st_size <= wanted
     assert capsys.readouterr().err == ""
+    assert run(["prune", str(model), "--size", "1G", "-o", str(out)]) == 0
+    assert "nothing is left out" in capsys.readouterr().err
+    assert out.stat().st_size == model.stat().st_size
 
 
 def test_the_file_itself_may_be_replaced(model: Path) -> None:

@@ -36,8 +36,26 @@ def test_a_damaged_file_is_compiled_again(tmp_path: Path) -> None:
     assert [run_example(NUMBA_CACHE_DIR=str(tmp_path)).compiled for _ in range(2)] == [1, 0]
 
 
-CALLEE_THAT_RAISES = """
-from plre._jit import kernel
+def run_thrice(tmp_path: Path, program: str, caller: str) -> list[str]:
+    """What a program says when all is compiled, when its callees were kept but not their caller, and when all was."""
+    path = tmp_path / "program.py"
+    path.write_text(program)
+    variables = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PLRE_QUIET": "1"}
+    said = []
+    for keep in (True, False, True):
+        if not keep:
+            for code in tmp_path.rglob(f"*{caller}*.code"):
+                code.unlink()
+        done = subprocess.run(
+            [sys.executable, str(path)], env=variables, capture_output=True, text=True, check=True, timeout=120
+        )
+        said.append(done.stdout + done.stderr)
+    return said
+
+
+RAISING = """
+from plre._jit import c_kernel, kernel
+from plre._memory import call_address
 from plre.machinecode.store import store
 
 @kernel
@@ -45,7 +63,11 @@ def checked(number):
     if number > 3:
         raise ValueError("too large", number)
     return number
+"""
 
+
+def test_a_kernel_that_others_call_may_raise_with_values(tmp_path: Path) -> None:
+    program = """
 @kernel
 def twice(number):
     return 2 * checked(number)
@@ -55,22 +77,86 @@ try:
 except ValueError as error:
     print(twice(2), error.args, [name.rsplit(".")[-1] for name in store.compiled])
 """
-
-
-def test_a_kernel_that_others_call_may_raise_with_values(tmp_path: Path) -> None:
-    """Compiled here, compiled from what was kept of the kernel it calls, and kept itself."""
-    program = tmp_path / "program.py"
-    program.write_text(CALLEE_THAT_RAISES)
-    said = []
-    for keep in (True, False, True):
-        if not keep:
-            for path in tmp_path.rglob("*twice*.code"):
-                path.unlink()
-        variables = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PLRE_QUIET": "1"}
-        done = subprocess.run([sys.executable, str(program)], env=variables, capture_output=True, text=True, check=True)
-        said.append(done.stdout)
+    said = run_thrice(tmp_path, RAISING + program, "twice")
     answer = "4 ('too large', 5) "
     assert said == [f"{answer}['checked', 'twice']\n", f"{answer}['twice']\n", f"{answer}[]\n"]
+
+
+def test_what_is_raised_below_a_kernel_for_c_is_printed(tmp_path: Path) -> None:
+    program = """
+@c_kernel("int64(int64)")
+def twice(number):
+    return 2 * checked(number)
+
+@kernel
+def call(address, number):
+    return call_address(address, number)
+
+call(twice.address, 5)
+print(call(twice.address, 2))
+"""
+    for said in run_thrice(tmp_path, RAISING + program, "twice"):
+        assert said.startswith("4\n")
+        assert "ValueError: ('too large', 5)" in said
+
+
+def test_code_with_addresses_is_not_kept(tmp_path: Path) -> None:
+    """A large array among the globals is known by its address, which is another one in the next process."""
+    program = """
+import numpy as np
+from plre._jit import kernel
+
+NUMBERS = np.arange(400_000.0)
+
+@kernel
+def number(at):
+    return NUMBERS[at]
+
+@kernel
+def twice(at):
+    return 2 * number(at)
+
+print(twice(7))
+"""
+    assert run_thrice(tmp_path, program, "twice") == ["14.0\n"] * 3
+    assert not list(tmp_path.rglob("*.code"))
+
+
+def test_kernels_with_values_around_them_are_not_mistaken_for_each_other(tmp_path: Path) -> None:
+    program = """
+import sys
+from plre._jit import kernel
+
+def add(amount):
+    @kernel
+    def added(number):
+        return number + amount
+    return added
+
+three, ten = add(3), add(10)
+
+@kernel
+def with_three(number):
+    return three(number)
+
+@kernel
+def with_ten(number):
+    return ten(number)
+
+@kernel
+def both(number):
+    return three(number) * 1000 + ten(number)
+
+print({"3": with_three, "10": with_ten, "both": both}[sys.argv[1]](0))
+"""
+    path = tmp_path / "program.py"
+    path.write_text(program)
+    variables = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PLRE_QUIET": "1"}
+    for which, answer in (("3", "3"), ("10", "10"), ("both", "3010"), ("both", "3010")):
+        done = subprocess.run(
+            [sys.executable, str(path), which], env=variables, capture_output=True, text=True, check=True
+        )
+        assert done.stdout == f"{answer}\n"
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import math
 import weakref
 from collections import Counter
@@ -104,6 +105,13 @@ def test_what_is_no_list_of_words_is_refused(lm: plre.LanguageModel) -> None:
         lm.advance_many(state, "w1")
     with pytest.raises(UsageError, match="a list of words"):
         lm.advance_batch([state, state], "w1")
+    for bad in (None, ["w1", "w2"]):
+        with pytest.raises(UsageError, match="a sentence is one string"):
+            lm.score_lines(["w1", bad])
+    with pytest.raises(UsageError, match="neither a word nor the id"):
+        lm.advance_many(state, [True])
+    with pytest.raises(TypeError, match="asked for words"):
+        lm.vocab[5]
     for ask in (lm.distribution, lm.next_words, lambda context: lm.prob("w1", context), lm.sample):
         for bad in (None, 5):
             with pytest.raises(UsageError, match="a context is"):
@@ -116,6 +124,18 @@ def test_a_model_is_gone_when_nobody_needs_it(text: list[str]) -> None:
     seen = weakref.ref(lm)
     del lm
     assert seen() is None
+
+
+def test_a_step_outlives_its_model_and_may_be_taken_out_before_it_is_used(text: list[str]) -> None:
+    lm = plre.train(text, order=2, method="mkn")
+    advance, begin = lm.advance, lm.begin_state()
+    assert advance is lm.advance
+    expected = advance(begin, "w1")
+    del lm
+    gc.collect()
+    others = [plre.train(text, order=3, method="kn") for _ in range(2)]  # which would take the memory of the first
+    assert advance(begin, "w1") == expected
+    assert others[0].advance(others[0].begin_state(), "w1") != expected
 
 
 def test_neighbours_share_contexts() -> None:
@@ -261,6 +281,6 @@ def test_distributions_fill_a_table_that_is_given(lm: plre.LanguageModel) -> Non
     np.testing.assert_array_equal(out, lm.distributions(contexts))
     fixed = out.copy()
     fixed.flags.writeable = False
-    for wrong in (out[:2], out.astype(np.float32), np.asfortranarray(out), fixed):
+    for wrong in (out[:2], out.astype(np.float32), np.asfortranarray(out), fixed, [1.0]):
         with pytest.raises(plre.UsageError, match="must be a writable array"):
             lm.distributions(contexts, out=wrong)

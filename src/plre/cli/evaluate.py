@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from plre.cli.options import model_argument, run_options, text_options
+from plre.cli.options import check_output, model_argument, run_options, text_options
 
 
 @click.command("eval", short_help="Perplexity of a text, every way of counting it.")
@@ -47,6 +47,7 @@ def evaluate(
     from plre.model.lm import LanguageModel
     from plre.text.sources import expand
 
+    check_output(None, texts, "")
     progress = make_progress(quiet)
     lm = LanguageModel.load(model)
     paths = [Path(path) for text in texts for path in expand(text)]

@@ -50,7 +50,8 @@ def prune(model: str, output: str, size: str | None, threshold: float | None, th
         ngrams = " + ".join(
             f"{left:,} of {all_:,}" for left, all_ in zip(after["ngrams"], before["ngrams"], strict=True)
         )
+        pruned = small.metadata.get("pruned", {"threshold": 0.0})
         say(
-            f"{output}: threshold {small.metadata['pruned']['threshold']:.3g}, {ngrams} n-grams, "
+            f"{output}: threshold {pruned['threshold']:.3g}, {ngrams} n-grams, "
             f"{lm.nbytes / 1e6:.1f} -> {small.nbytes / 1e6:.1f} MB"
         )

@@ -166,6 +166,8 @@ def train(
     if not quiet:
         info = lm.info()
         ngrams = " + ".join(f"{n:,}" for n in info["ngrams"])
+        if len(lm.components) > 1:
+            ngrams = f"{len(lm.components)} components of {sum(info['ngrams']):,}"
         size = sum(info["bytes"].values()) / 1e6
         say(
             f"{output}: {lm.metadata['method']}, order {lm.order}, {ngrams} n-grams, {size:.1f} MB, "

@@ -21,6 +21,8 @@ from plre.threads import cpu_count, parallel
 
 _STEPS = 1000
 _TOLERANCE = 1e-9
+#: A model with less weight than this makes the mixture larger, not better.
+_NOTHING = 1e-3
 
 
 def mix(
@@ -42,11 +44,11 @@ def mix(
     Models may have different words: a word that one does not know has a share of its ``<unk>``.
     """
     progress = progress or Progress()
-    if (dev is None) == (weights is None):
-        raise UsageError("give held-out text to find the weights on (--dev), or the weights (--weights); not both")
     models = list(models)
     if len(models) < 2:
         raise UsageError("a mixture needs two models or more")
+    if (dev is None) == (weights is None):
+        raise UsageError("give held-out text to find the weights on (--dev), or the weights (--weights); not both")
     chosen = None if weights is None else _checked(weights, len(models))
     if dev is not None:
         dev, _ = sized(dev)  # a missing file is better noticed now than after the models were opened
@@ -63,6 +65,9 @@ def mix(
         about["dev_perplexity"] = float(np.exp(-np.log(found @ probs).mean()))
         shown = ", ".join(f"{name} {weight:.3f}" for name, weight in zip(names, chosen, strict=True))
         progress.note(f"weights {shown}: dev perplexity {about['dev_perplexity']:.2f}")
+        for name, weight in zip(names, chosen, strict=True):
+            if weight < _NOTHING:
+                progress.note(f"{name} adds nothing to the others on this text: without it the model would be smaller")
     assert chosen is not None
     return combine(opened, chosen, {**about, "weights": chosen})
 

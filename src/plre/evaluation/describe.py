@@ -29,9 +29,11 @@ def describe_model(lm: LanguageModel) -> str:
         lines.append(f"  quantised   {about['bits']} bits a probability")
     if "pruned" in about:
         lines.append(f"  pruned      threshold {about['pruned']['threshold']:.3g}")
+    led = 0
     for number, component in enumerate(lm.components, 1):
         if len(lm.components) > 1 or component.symbols is not None:
-            lines.append(_describe_component(number, component))
+            lines.append(_describe_component(number, component, led > 0))
+        led = max(led - 1, component.members)
         lines += _describe_body(component)
     sizes = about["bytes"]
     shown = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in sizes.items())
@@ -49,8 +51,8 @@ def _rule(min_count: int | None) -> str:
     return f"seen {min_count} times or more" if min_count else "from a list"
 
 
-def _describe_component(number: int, component: Component) -> str:
-    """Its weight and what it predicts from what."""
+def _describe_component(number: int, component: Component, led: bool) -> str:
+    """Its weight, which depends on the context if it is led, and what it predicts from what."""
     about, reach = component.about, component.body.reach
     if component.body.ngrams() is None:
         kind = "contexts of words and classes"
@@ -58,7 +60,8 @@ def _describe_component(number: int, component: Component) -> str:
         kind = f"n-grams of {about['classes']:,} classes" if "classes" in about else "n-grams of words"
     if component.gates is not None:
         kind += f", which lead the next {component.members}"
-    return f"  component {number:<2} {about['method']}, order {reach}, weight {component.weight:.3f}, {kind}"
+    weight = "by context" if led else f"{component.weight:.3f}"
+    return f"  component {number:<2} {about['method']}, order {reach}, weight {weight}, {kind}"
 
 
 def _describe_body(component: Component) -> list[str]:
@@ -69,7 +72,7 @@ def _describe_body(component: Component) -> list[str]:
 
 def _describe_levels(body: Body) -> list[str]:
     """A line for each level of a chain of contexts."""
-    lines = ["  contexts       number  words in them"]
+    lines = [f"  {'contexts':>19}  {'words in them':>13}  known"]
     known = set()
     about = body.info()
     for (symbols, distance), contexts, events in zip(about["slots"], about["contexts"], about["events"], strict=True):

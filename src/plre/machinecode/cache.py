@@ -33,21 +33,15 @@ Function = Callable[..., Any]
 def describe(function: Function) -> str | None:
     """A text that is the same in every process and says which function it is; None if there is no such text.
 
-    Sources in the package are part of every key; for a function from elsewhere its own file is.
+    Sources in the package are part of every key; for a function from elsewhere its own file is. Functions with other
+    values around them (closures) have none: numba's names for their code are the same in different processes.
     """
     code = function.__code__
     outside = PACKAGE not in Path(code.co_filename).parents
-    if outside and not file_key(code.co_filename):
+    if function.__closure__ or (outside and not file_key(code.co_filename)):
         return None
-    closure: list[str | None] = []
-    for value in (cell.cell_contents for cell in function.__closure__ or ()):
-        inner = getattr(value, "py_func", None)
-        if inner is None:
-            closure.append(_hash(dumps(value)))  # type: ignore[no-untyped-call]
-        elif inner is not function:
-            closure.append(describe(inner))
-    parts = function.__module__, function.__qualname__, code.co_firstlineno, _hash(code.co_code), closure
-    return None if None in closure else repr((*parts, file_key(code.co_filename) if outside else ""))
+    parts = function.__module__, function.__qualname__, code.co_firstlineno, _hash(code.co_code)
+    return repr((*parts, file_key(code.co_filename) if outside else ""))
 
 
 def _hash(content: bytes) -> str:

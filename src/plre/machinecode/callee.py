@@ -6,12 +6,17 @@ it and are optimised as a whole: that took a third of the time until a first ans
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
-from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
+from numba.core.codegen import JITCodeLibrary
 from numba.core.sigutils import normalize_signature
 from numba.core.typing.templates import make_concrete_template
+
+for _name in ("_optimize_final_module", "_finalize_final_module", "_finalize_dynamic_globals", "_ensure_finalized"):
+    if not hasattr(JITCodeLibrary, _name):
+        raise ImportError(f"this numba has no {_name}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,27 +34,35 @@ class Linkable:
     def of(cls, result: Any) -> Linkable:
         """Take what numba compiled, and see to it that its library is linked only."""
         library = result.library
-        library._optimize_final_module = lambda: None
-        library._finalize_final_module = lambda: setattr(library, "_finalized", True)
+
+        def finish() -> None:
+            library._finalize_dynamic_globals()
+            library._finalized = True
+
+        library._optimize_final_module, library._finalize_final_module = (lambda: None), finish
+        library._ensure_finalized()  # now it contains its own callees
         return cls(result.signature, result.fndesc, result.environment, library)
 
 
-class _Compiler(_FunctionCompiler):  # type: ignore[misc]
-    """Numba's compiler of a function, up to its LLVM code."""
-
-    def _customize_flags(self, flags: Any) -> Any:
-        flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
-        return flags
+def _up_to_llvm(flags: Any) -> Any:
+    """Let numba compile no further than to LLVM code."""
+    flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
+    return flags
 
 
 def use_environments(result: Any) -> None:
-    """Tell machine code where the objects of Python are that the callees in it use; a kernel for C uses none."""
-    for environment in result._find_referenced_environments() if result.entry_point else ():
+    """Tell machine code where the objects of Python are that the callees in it use."""
+    if result.entry_point is None:  # a kernel for C, of which there is no machine code before it is asked for
+        result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name)
+    for environment in result._find_referenced_environments():
         result.library.codegen.set_env(environment.env_name, environment)
 
 
 class Callee:
-    """What other kernels ask of a kernel, which numba asks of ``dispatcher``; ``cache`` keeps it between processes."""
+    """What other kernels ask of a kernel, which numba asks of ``dispatcher``; ``cache`` keeps it between processes.
+
+    Numba asks under its lock. A kernel must not call itself: it would be compiled for ever.
+    """
 
     def __init__(self, dispatcher: Any, cache: Any) -> None:
         self._dispatcher = dispatcher
@@ -82,5 +95,6 @@ class Callee:
 
     @property
     def _compiler(self) -> Any:
-        own = self._dispatcher._compiler
-        return _Compiler(own.py_func, own.targetdescr, own.targetoptions, own.locals, own.pipeline_class)
+        compiler = copy(self._dispatcher._compiler)
+        compiler._customize_flags = _up_to_llvm
+        return compiler

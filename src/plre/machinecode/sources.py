@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
+#: The files beside this one that decide how kernels are compiled and kept.
+_HOW = ("cache.py", "callee.py")
 
 
 def is_kernel_source(name: str) -> bool:
@@ -28,9 +30,9 @@ def kernel_sources(root: Path = PACKAGE) -> Iterator[Path]:
 
 @cache
 def source_key(root: Path = PACKAGE) -> str:
-    """A hash of all kernel sources: kernels call each other and use constants across files."""
+    """A hash of all kernel sources, since kernels call each other across files, and of what compiles and keeps them."""
     digest = hashlib.blake2b(digest_size=16)
-    for path in kernel_sources(root):
+    for path in (*kernel_sources(root), *(root / "machinecode" / name for name in _HOW)):
         content = path.read_bytes()
         digest.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode())
         digest.update(content)

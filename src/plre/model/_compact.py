@@ -224,9 +224,12 @@ def spread_compact(plan, component, block):
         table = compact_table(plan, component, n + 1)
         if at(plan, table + p.FACTORS) != 0:
             middle = peek64(known + 8 * (n - 1)) if n > 1 else np.int64(0)
-            first, last = (low, high) if n == 1 else run_within(plan, component, n - 1, middle)
+            first, last, rows = low, high, table - p.TABLE_WIDTH
+            if n > 1:
+                first, last = run_within(plan, component, n - 1, middle)
+                first, last = first_record(plan, rows, first, last, low), first_record(plan, rows, first, last, high)
             for row in range(first, last):
-                s = row if n == 1 else field(plan, table - p.TABLE_WIDTH, row + 1, 0, at(plan, table + p.SYMBOL_BITS))
+                s = row if n == 1 else field(plan, rows, row + 1, 0, at(plan, rows + p.SYMBOL_BITS))
                 if s >= low and s < high:
                     prob = coded_product(plan, component, n + 1, middle, context, row + 1)
                     poke_double(out + 8 * s, peek_double(out + 8 * s) + prob)

@@ -29,8 +29,10 @@ from plre.text._kernels import BOS, EOS
 _FIRST_RANGE = 512
 #: How often a word is drawn that is not allowed before all words are looked at.
 _TRIES = 64
-#: Words whose probabilities are added up together, and words that are passed over together.
+#: Words that are gone through together: so many, or more if there would be more pieces.
 _TOGETHER = 4096
+_PIECES = 8
+#: Words that are passed over together where the best are looked for.
 _PASSED = 64
 
 
@@ -83,8 +85,9 @@ def spread_words(plan, block, buffer, out):
             symbols, own = at(plan, component + p.SYMBOLS), buffer + 8 * at(plan, component + p.BUFFER)
             spread(plan, block, component, 0, symbols, own)
             poke_double(own + 8 * symbols, 0.0)
-    for low in range(0, len(out), _TOGETHER):
-        high = min(low + _TOGETHER, len(out))
+    together = max(_TOGETHER, (len(out) + _PIECES - 1) // _PIECES)
+    for low in range(0, len(out), together):
+        high = min(low + together, len(out))
         out[low:high] = 0.0
         for number in range(at(plan, p.COMPONENTS)):
             component = component_at(number)

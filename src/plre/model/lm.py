@@ -134,6 +134,9 @@ class LanguageModel:
         if isinstance(lines, str):
             raise UsageError("score_lines takes a list of lines; for one line use score")
         lines = lines if isinstance(lines, list) else list(lines)
+        for line in lines:
+            if not isinstance(line, str):
+                raise _not_a_sentence(line)
         bos, eos = bos and self.markers, eos and self.markers
 
         def run(first: int) -> NDArray[np.float64]:
@@ -214,10 +217,10 @@ class LanguageModel:
         """The state that knows nothing of what came before."""
         return b""
 
-    def advance(self, state: State, word: Word, /) -> tuple[float, State]:
-        """log10 P(word | state), and the state after the word."""
-        self.advance = self._steps.advance()  # type: ignore[method-assign]
-        return self.advance(state, word)
+    @cached_property
+    def advance(self) -> Callable[[State, Word], tuple[float, State]]:
+        """The compiled function of a step: ``advance(state, word)`` is log10 P(word | state) and the state after it."""
+        return self._steps.advance()
 
     def full_advance(self, state: State, word: Word) -> Step:
         """:meth:`advance` with more to tell: the order of the n-gram matched, and whether the word is unknown."""
@@ -262,7 +265,12 @@ class LanguageModel:
         table, sizes = self._steps.contexts(contexts)
         size = len(table), len(self.vocab)
         probs = np.empty(size) if out is None else out
-        if probs.shape != size or probs.dtype != np.float64 or not probs.flags.carray:
+        if (
+            not isinstance(probs, np.ndarray)
+            or probs.shape != size
+            or probs.dtype != np.float64
+            or not probs.flags.carray
+        ):
             raise UsageError(f"out must be a writable array of float64 in C order with the shape {size}")
         plan = self.plan.spreading
 

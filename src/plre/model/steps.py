@@ -70,7 +70,7 @@ class Stepper:
                 if w:  # unknown words are not kept: there is no end to them
                     self._known[word] = w
             return w
-        if isinstance(word, int | np.integer) and 0 <= word < len(self._vocab):
+        if isinstance(word, int | np.integer) and not isinstance(word, bool) and 0 <= word < len(self._vocab):
             return int(word)
         raise UsageError(f"{word!r} is neither a word nor the id of one: ids are 0 to {len(self._vocab) - 1}")
 
@@ -109,7 +109,15 @@ class Stepper:
 
     def advance(self) -> Callable[[State, Word], tuple[float, State]]:
         """A function for single steps: the compiled one itself, as a method of the plan's address."""
-        return MethodType(kernels.step.entry, np.int64(self._plan.steps).tobytes())
+        address = _Address(np.int64(self._plan.steps).tobytes())
+        address.plan = self._plan
+        return MethodType(kernels.step.entry, address)
+
+
+class _Address(bytes):
+    """The address of a plan, as bytes, since those are passed fastest; the plan lives as long as its address does."""
+
+    plan: Plan
 
 
 def checked(states: Sequence[State]) -> Sequence[State]:

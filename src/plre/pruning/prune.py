@@ -51,6 +51,9 @@ def prune(
         check_threshold(threshold)
     limit = None if size is None else parse_size(str(size))
     lm = model if isinstance(model, LanguageModel) else LanguageModel.load(model)
+    if limit is not None and lm.nbytes <= limit:
+        progress.note(f"the model has {lm.nbytes / 1e6:.1f} MB already; nothing is left out")
+        return lm
     lm.verify()  # pruning goes through all n-grams without looking whether they fit together
     work = _Work(lm, threads, progress)
     if limit is not None:

@@ -151,7 +151,8 @@ def _file_blocks(path: str, cuts: bytes) -> Iterator[Block]:
     except PermissionError:
         raise TextError(f"{name}: no permission to read it") from None
     except _broken() as error:
-        raise TextError(f"{name}:{line}: compressed data is broken or cut off ({error}); fetch it again") from None
+        where = f", after line {line - 1:,} or later" if line > 1 else ""
+        raise TextError(f"{name}: compressed data is broken or cut off{where} ({error}); fetch it again") from None
     except OSError as error:
         if error.errno is None:  # bz2 says so
             raise TextError(f"{name}:{line}: compressed data is broken ({error}); fetch it again") from None

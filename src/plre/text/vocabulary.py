@@ -75,6 +75,8 @@ class Vocabulary:
 
     def __getitem__(self, word: str) -> int:
         """The id of a word; 0 (``<unk>``) for one that is not known."""
+        if not isinstance(word, str):
+            raise TypeError(f"a vocabulary is asked for words, not {word!r}; vocab.word(5) is the word of an id")
         return max(self._find(word), UNK)
 
     def word(self, index: int) -> str:
