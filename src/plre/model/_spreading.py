@@ -64,7 +64,7 @@ def add_over_symbols(own, weight, table, symbols, shares, low, high, out):
 
 
 @kernel
-def spread(plan, block, component, low, high, own):
+def spread_range(plan, block, component, low, high, own):
     """Let a component spread over its symbols ``low`` to ``high``; ``own`` is where symbol 0 would stand."""
     poke64(block + 8 * p.LOW, low)
     poke64(block + 8 * p.HIGH, high)
@@ -83,7 +83,7 @@ def spread_words(plan, block, buffer, out):
         component = component_at(number)
         if at(plan, component + p.MAP) != 0:
             symbols, own = at(plan, component + p.SYMBOLS), buffer + 8 * at(plan, component + p.BUFFER)
-            spread(plan, block, component, 0, symbols, own)
+            spread_range(plan, block, component, 0, symbols, own)
             poke_double(own + 8 * symbols, 0.0)
     together = max(_TOGETHER, (len(out) + _PIECES - 1) // _PIECES)
     for low in range(0, len(out), together):
@@ -94,7 +94,7 @@ def spread_words(plan, block, buffer, out):
             table, symbols = at(plan, component + p.MAP), at(plan, component + p.SYMBOLS)
             own, weight = buffer + 8 * at(plan, component + p.BUFFER), peek_double(last_weight(plan, block, component))
             if table == 0:
-                spread(plan, block, component, low, high, own - 8 * low)
+                spread_range(plan, block, component, low, high, own - 8 * low)
                 add_over_words(own, weight, low, high, out)
             else:
                 add_over_symbols(own, weight, table, symbols, at(plan, component + p.SHARES), low, high, out)
@@ -177,7 +177,7 @@ def draw_symbol(plan, block, component, own, share):
     low, high = np.int64(0), min(np.int64(_FIRST_RANGE), symbols)
     passed = 0.0
     while low < symbols:
-        spread(plan, block, component, low, high, own)
+        spread_range(plan, block, component, low, high, own)
         for s in range(low, high):
             passed += max(peek_double(own + 8 * s), 0.0)
             if passed > share:
