@@ -34,7 +34,7 @@ def describe(function: Function) -> str | None:
     """A text that is the same in every process and says which function it is; None if there is no such text.
 
     Sources in the package are part of every key; for a function from elsewhere its own file is. Functions with other
-    values around them (closures) have none: numba's names for their code are the same in different processes.
+    values around them (closures) have none: in different processes, numba may give different ones the same name.
     """
     code = function.__code__
     outside = PACKAGE not in Path(code.co_filename).parents
