@@ -16,6 +16,8 @@ from numba.core.ccallback import CFunc
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.sigutils import normalize_signature
 
+from plre.machinecode.collector import collector_paused
+
 try:
     from plre.machinecode.cache import CalleeCache, KernelCache
     from plre.machinecode.callee import Callee
@@ -32,6 +34,7 @@ def _compile(function: Kernel, **options: Any) -> Kernel:
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
     compiled: Any = njit(**options)(function)
     compiled._cache = _cache(KernelCache, function, options)
+    compiled.compile = collector_paused(compiled.compile)
     if Callee is not None:
         callee = Callee(compiled, _cache(CalleeCache, function, {**options, "callee": True}))
         compiled.get_overload, compiled.get_call_template = callee.get_overload, callee.get_call_template
@@ -100,7 +103,7 @@ class CKernel:
     def address(self) -> int:
         """The address of the machine code; it is compiled (or fetched from the cache) when first asked for."""
         if self._compiled is None:
-            with global_compiler_lock:  # type: ignore[no-untyped-call]
+            with global_compiler_lock, collector_paused:  # type: ignore[no-untyped-call]
                 if self._compiled is None:
                     self._compiled = self._compile()
         return int(self._compiled.address)

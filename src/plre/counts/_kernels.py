@@ -170,5 +170,6 @@ def find_pairs(first, children, words, counts, contexts, wanted, grams, found):
                 high = middle
         there = low < end and words[low] == wanted[i]
         grams[i] = low if there else -1
-        found[i] = about
         found[i, 0] = counts[low] if there else 0
+        for k in range(1, 5):  # not as a whole: numba would compile its error message for shapes that differ, 4 s
+            found[i, k] = about[k]

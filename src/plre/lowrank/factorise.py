@@ -269,7 +269,7 @@ def _run(
 
     small = np.flatnonzero(work <= _LARGE)
     small = small[np.argsort(-work[small], kind="stable")]
-    groups = [small[i :: 8 * team.threads] for i in range(min(8 * team.threads, len(small)))]
+    groups = [small[i :: 8 * team.threads].copy() for i in range(min(8 * team.threads, len(small)))]
     rows, columns = p.rows, p.columns
 
     def run(group: NDArray[np.intp]) -> None:

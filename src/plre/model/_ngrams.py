@@ -81,7 +81,7 @@ def wanted_columns(plan, component, block, space, n):
     """
     earliest, table = at(plan, component + p.FIRST_ORDER), order_table(plan, component, n)
     wanted, implied = at(at(block, p.WITHIN), n) & p.asked_from(block, at(plan, table + p.SINCE)), np.int64(0)
-    if at(block, p.CURRENT) != p.AT_ONCE and earliest not in (0, n):
+    if at(block, p.CURRENT) != p.AT_ONCE and earliest != 0 and earliest != n:
         if n > earliest:
             shorter = found_of(space, n - 3)
             wanted &= shorter & (shorter << 1 | 1)

@@ -38,6 +38,12 @@ def last_weight(plan, block, component):
 
 
 @kernel
+def nothing_before(word, words):
+    """Whether nothing is known of what stands before a word: ``<s>``, or the id after the last one."""
+    return (word == BOS) | (word == words)
+
+
+@kernel
 def begin_block(plan, block, first, last):
     """Let a block be about the positions ``first`` to ``last`` of its text, and find out how far each may look back.
 
@@ -48,10 +54,10 @@ def begin_block(plan, block, first, last):
     ids, words, reach, since = at(block, p.IDS), at(plan, p.WORDS), at(plan, p.REACH), at(block, p.SINCE_START)
     run = np.int64(reach)
     for i in range(first - reach + 1, first):
-        run = np.int64(0) if peek32(ids + 4 * i) in (BOS, words) else run + 1
+        run = np.int64(0) if nothing_before(peek32(ids + 4 * i), words) else run + 1
     starts = np.int64(0)
     for k in range(1, last - first + 1):
-        begins = np.int64(peek32(ids + 4 * (first + k - 1)) in (BOS, words))
+        begins = np.int64(nothing_before(peek32(ids + 4 * (first + k - 1)), words))
         run = (run + 1) * (1 - begins)
         poke64(since + 8 * k, run)
         starts |= begins << (k - 1)

@@ -8,11 +8,11 @@ import numpy as np
 from numba import typeof, types
 
 from plre._jit import direct, kernel
-from plre._memory import address_of, bytes_at, hashes_at, ints_at, longs_at, peek64, peek_double, poke64
+from plre._memory import address_of, bytes_at, ints_at, peek64, peek_double, poke64
 from plre.model import _plan as p
 from plre.model._plan import at
-from plre.model._questions import answer_components, find_positions
-from plre.text._kernels import BATCH, BOS, EOS, NOTHING, UNK, look_up, split_words
+from plre.model._questions import answer_components, find_positions, nothing_before
+from plre.text._kernels import BATCH, BOS, EOS, NOTHING, UNK, batch_at, look_up, split_words
 
 #: Products of probabilities are turned into a logarithm before they get too small for a float.
 SMALL = 1e-200
@@ -30,7 +30,7 @@ def score_ids(plan, ids, work, probs, matched):
         answer_components(plan, block)
         for i in range(start, stop):
             k = i - start + 2
-            begins = ids[i] in (BOS, words)  # never predicted
+            begins = nothing_before(ids[i], words)  # never predicted
             probs[i - reach] = 1.0 if begins else peek_double(totals + 8 * k)
             matched[i - reach] = 0 if begins else peek64(longest + 8 * k)
 
@@ -69,11 +69,7 @@ def score_line(plan, data, bos, eos):
     window = at(block, p.IDS)
     ids = ints_at(window, reach + BATCH + 1)
     space = (window + 4 * (reach + BATCH + 2) + 7) & -8
-    begins, ends, hashes = (
-        longs_at(space, BATCH),
-        longs_at(space + 8 * BATCH, BATCH),
-        hashes_at(space + 16 * BATCH, BATCH),
-    )
+    begins, ends, hashes = batch_at(space)
     slots, starts = (
         ints_at(at(plan, p.SLOTS), at(plan, p.SLOT_COUNT)),
         ints_at(at(plan, p.STARTS), at(plan, p.WORDS) + 1),

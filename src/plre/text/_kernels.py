@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import kernel
-from plre._memory import load64, prefetch, trailing_zeros
+from plre._memory import address_of, hashes_at, load64, longs_at, prefetch, trailing_zeros
 
 UNK, BOS, EOS = 0, 1, 2
 
@@ -152,6 +152,13 @@ def reorder_words(arena, starts, order, arena_out, starts_out):
 
 
 @kernel
+def batch_at(address):
+    """Memory for :func:`split_words`, 3 * BATCH numbers of 8 bytes: where words begin and end, and their hashes."""
+    begins, ends = longs_at(address, BATCH), longs_at(address + 8 * BATCH, BATCH)
+    return begins, ends, hashes_at(address + 16 * BATCH, BATCH)
+
+
+@kernel
 def split_words(data, at, most, begins, ends, hashes):
     """Up to ``most`` words of ``data`` from ``at`` on: where they begin and end, and their hashes.
 
@@ -185,7 +192,7 @@ def split_words(data, at, most, begins, ends, hashes):
                     eight &= (np.uint64(1) << np.uint64(8 * length)) - np.uint64(1)
             if slow:
                 stop = at
-                while stop < min(at + 8, size) and not is_space(data[stop]):
+                while stop < at + 8 and stop < size and not is_space(data[stop]):
                     stop += 1
                 eight, length = _next_bytes(data, at, stop)
             if length > 0:
@@ -223,7 +230,7 @@ def look_up(slots, starts, arena, data, begins, ends, hashes, n, newline, skip, 
         word = word_in(slots, find_slot(slots, starts, arena, data, begins[k], ends[k], hashes[k]))
         if word < 0:
             word = UNK
-        elif word in (BOS, EOS):
+        elif BOS <= word <= EOS:
             if skip:
                 continue
             return at, begins[k]
@@ -233,11 +240,12 @@ def look_up(slots, starts, arena, data, begins, ends, hashes, n, newline, skip, 
 
 
 @kernel
-def encode_words(slots, starts, arena, data, newline, skip, ids):
-    """The ids of a whole text under a fixed vocabulary, and the position of an offending marker or -1."""
-    begins = np.empty(BATCH, np.int64)
-    ends = np.empty(BATCH, np.int64)
-    hashes = np.empty(BATCH, np.uint64)
+def encode_words(slots, starts, arena, batch, data, newline, skip, ids):
+    """The ids of a whole text under a fixed vocabulary, and the position of an offending marker or -1.
+
+    ``batch`` is memory for :func:`batch_at`.
+    """
+    begins, ends, hashes = batch_at(address_of(batch))
     n = 0
     at = 0
     bad = -1
@@ -248,25 +256,24 @@ def encode_words(slots, starts, arena, data, newline, skip, ids):
 
 
 @kernel
-def learn_words(slots, hashes, starts, arena, counts, sizes, data, at, newline, skip, ids):
+def learn_words(slots, hashes, starts, arena, counts, sizes, batch, data, at, newline, skip, ids):
     """The ids of a text under a vocabulary that grows: unknown words are added, and all are counted.
 
-    ``sizes`` holds the number of words and is updated. Stops early when the table is too full: the caller enlarges it
-    and goes on from where this stopped. Returns ids written, position reached, position of an offending marker or -1.
+    ``sizes`` holds the number of words and is updated; ``batch`` is memory for :func:`batch_at`. Stops early when the
+    table is too full: the caller enlarges it and goes on from where this stopped. Returns ids written, position
+    reached, position of an offending marker or -1.
     """
-    begins = np.empty(BATCH, np.int64)
-    ends = np.empty(BATCH, np.int64)
-    hashed = np.empty(BATCH, np.uint64)
+    begins, ends, hashed = batch_at(address_of(batch))
     mask = np.uint64(len(slots) // 2 - 1)
     words = sizes[0]
     limit = len(slots) // 4 - BATCH
     n = 0
     bad = -1
     while at < len(data) and words < limit and bad < 0:
-        batch, at = split_words(data, at, BATCH, begins, ends, hashed)
-        for k in range(batch):
+        found, at = split_words(data, at, BATCH, begins, ends, hashed)
+        for k in range(found):
             prefetch(slots, np.int64(hashed[k] & mask) * 8)
-        for k in range(batch):
+        for k in range(found):
             begin = begins[k]
             if begin < 0:
                 if newline != NOTHING:
@@ -287,7 +294,7 @@ def learn_words(slots, hashes, starts, arena, counts, sizes, data, at, newline, 
                 slots[2 * slot] = np.int32(hashed[k] >> np.uint64(32))
                 slots[2 * slot + 1] = word
                 words += 1
-            elif word in (BOS, EOS):
+            elif BOS <= word <= EOS:
                 if skip:
                     continue
                 bad = begin

@@ -108,7 +108,8 @@ class Vocabulary:
         ``newline`` says what a newline becomes: ``NOTHING``, ``END`` (``</s>``) or ``END_AND_START`` (``</s> <s>``).
         """
         ids = np.empty(2 * len(data) + 2, np.int32)  # only what is written takes memory
-        n, bad = kernels.encode_words(self.slots, self.starts, self.arena, data, newline, skip_markers, ids)
+        batch = np.empty(3 * kernels.BATCH, np.int64)
+        n, bad = kernels.encode_words(self.slots, self.starts, self.arena, batch, data, newline, skip_markers, ids)
         return ids[:n], bad
 
 
@@ -154,7 +155,7 @@ class VocabularyBuilder:
         while True:
             written, at, bad = kernels.learn_words(
                 self.slots, self.hashes, self.starts, self.arena, self.counts, self.sizes,
-                data, at, newline, skip_markers, ids[n:],
+                np.empty(3 * kernels.BATCH, np.int64), data, at, newline, skip_markers, ids[n:],
             )  # fmt: skip
             n += written
             if bad >= 0 or at == len(data):
