@@ -29,9 +29,11 @@ from plre.text._kernels import BOS, EOS
 _FIRST_RANGE = 512
 #: How often a word is drawn that is not allowed before all words are looked at.
 _TRIES = 64
-#: Words that are gone through together: so many, or more if there would be more pieces.
+#: Words that a component spreads over together: so many, or more if there would be more pieces; and words that are
+#: added up together, so that their sums stay in the nearest cache.
 _TOGETHER = 4096
 _PIECES = 8
+_NEAR = 512
 #: Words that are passed over together where the best are looked for.
 _PASSED = 64
 
@@ -73,6 +75,20 @@ def spread_range(plan, block, component, low, high, own):
 
 
 @kernel
+def add_components(plan, block, buffer, first, low, high, out):
+    """Add up what all components say of the words ``low`` to ``high``; buffers over words begin with word ``first``."""
+    out[low:high] = 0.0
+    for number in range(at(plan, p.COMPONENTS)):
+        component = component_at(number)
+        table, symbols = at(plan, component + p.MAP), at(plan, component + p.SYMBOLS)
+        own, weight = buffer + 8 * at(plan, component + p.BUFFER), peek_double(last_weight(plan, block, component))
+        if table == 0:
+            add_over_words(own + 8 * (low - first), weight, low, high, out)
+        else:
+            add_over_symbols(own, weight, table, symbols, at(plan, component + p.SHARES), low, high, out)
+
+
+@kernel
 def spread_words(plan, block, buffer, out):
     """P(w | context) for all words, once :func:`know_context` was called; 0 for ``<s>``.
 
@@ -88,16 +104,12 @@ def spread_words(plan, block, buffer, out):
     together = max(_TOGETHER, (len(out) + _PIECES - 1) // _PIECES)
     for low in range(0, len(out), together):
         high = min(low + together, len(out))
-        out[low:high] = 0.0
         for number in range(at(plan, p.COMPONENTS)):
             component = component_at(number)
-            table, symbols = at(plan, component + p.MAP), at(plan, component + p.SYMBOLS)
-            own, weight = buffer + 8 * at(plan, component + p.BUFFER), peek_double(last_weight(plan, block, component))
-            if table == 0:
-                spread_range(plan, block, component, low, high, own - 8 * low)
-                add_over_words(own, weight, low, high, out)
-            else:
-                add_over_symbols(own, weight, table, symbols, at(plan, component + p.SHARES), low, high, out)
+            if at(plan, component + p.MAP) == 0:
+                spread_range(plan, block, component, low, high, buffer + 8 * (at(plan, component + p.BUFFER) - low))
+        for near in range(low, high, _NEAR):
+            add_components(plan, block, buffer, low, near, min(near + _NEAR, high), out)
     out[BOS] = 0.0
 
 
