@@ -21,8 +21,10 @@ from plre.machinecode.collector import collector_paused
 try:
     from plre.machinecode.cache import CalleeCache, KernelCache
     from plre.machinecode.callee import Callee
+    from plre.machinecode.pipeline import KernelPipeline
 except ImportError:  # a numba that has changed inside: compile in each process, and each kernel by itself
     CalleeCache = KernelCache = Callee = None  # type: ignore[assignment, misc]
+    from numba.core.compiler import Compiler as KernelPipeline  # type: ignore[assignment]
 
 Kernel = Callable[..., Any]
 
@@ -32,7 +34,7 @@ _FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 def _compile(function: Kernel, **options: Any) -> Kernel:
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
-    compiled: Any = njit(**options)(function)
+    compiled: Any = njit(**options, pipeline_class=KernelPipeline)(function)
     compiled._cache = _cache(KernelCache, function, options)
     compiled.compile = collector_paused(compiled.compile)
     if Callee is not None:
@@ -110,7 +112,7 @@ class CKernel:
 
     def _compile(self) -> Any:
         make: Any = CFunc
-        compiled = make(self._function, normalize_signature(self._signature), {}, self._options)  # type: ignore[no-untyped-call]
+        compiled = make(self._function, normalize_signature(self._signature), {}, self._options, KernelPipeline)  # type: ignore[no-untyped-call]
         compiled._cache = _cache(KernelCache, self._function, {"cfunc": True, **self._options})
         compiled.compile()
         return compiled

@@ -64,6 +64,7 @@ peek64 = _reader(_I64, types.int64)
 peek_float = _reader(_FLOAT, types.float32)
 #: The double precision number at an address.
 peek_double = _reader(_DOUBLE, types.float64)
+poke8 = _writer(_I8, types.int64, narrow=True)
 poke32 = _writer(_I32, types.int64, narrow=True)
 poke64 = _writer(_I64, types.int64)
 poke_double = _writer(_DOUBLE, types.float64)

@@ -20,7 +20,9 @@ WILD = [-(2**31), -5, -1, 0, 1, 3, 7, 11, 12, 100, 2**30, 2**31 - 1]
 def twin(vocab: Vocabulary, word: str) -> int:
     """The look-up in plain Python: the id of a word or -1, whatever the table holds."""
     data = word.encode()
-    h = int(kernels.hash_bytes(data, 0, len(data))) % 2**64
+    hashes = np.empty(1, np.uint64)
+    kernels.hash_words(np.frombuffer(data, np.uint8).copy(), np.array([0, len(data)], np.int32), hashes)
+    h = int(hashes[0])
     tag = np.uint32(h >> 32).astype(np.int32)
     size = len(vocab.slots) // 2
     for step in range(size):

@@ -12,13 +12,17 @@ import numpy as np
 
 from plre._jit import kernel
 from plre._memory import peek32, peek64, poke64
+from plre.text._kernels import VOCABULARY_WIDTH, WORDS
 
-#: Of the model: its words, the longest n-gram that has a say, its components, its vocabulary (``text/_kernels.py``), a
-#: work space for questions that keep the GIL, a record of 16 bytes that says backoff 1, for what was not found; the
-#: stages in which text is looked up; and where a single question looks: a list of tables, of their rows in the work
-#: space and of columns, how many of them are about the word and how many there are, those about the context included.
-(WORDS, REACH, COMPONENTS, SLOTS, SLOT_COUNT, STARTS, LETTERS, LETTER_COUNT, WORK, NOWHERE, _1,
- STAGES, LOOKUPS, OF_WORD, OF_BOTH, MODEL_WIDTH) = range(16)  # fmt: skip
+__all__ = ["WORDS"]
+
+#: Of the model, after the fields of its vocabulary (``text/_kernels.py``), so that a plan serves as one: the longest
+#: n-gram that has a say, its components, a work space for questions that keep the GIL, a record of 16 bytes that says
+#: backoff 1, for what was not found; the stages in which text is looked up; and where a single question looks: a list of
+#: tables, of their rows in the work space and of columns, how many of them are about the word and how many there are,
+#: those about the context included.
+(REACH, COMPONENTS, WORK, NOWHERE, _1, STAGES, LOOKUPS, OF_WORD, OF_BOTH,
+ MODEL_WIDTH) = range(VOCABULARY_WIDTH, VOCABULARY_WIDTH + 10)  # fmt: skip
 
 #: Of a component: the functions of its kind (LAYERS, OPEN and DIVIDE: 0 if it has no low rank layers or gates), the
 #: length of its n-grams (or how many slots its contexts have), the symbols that it predicts, its map from words to

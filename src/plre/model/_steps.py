@@ -9,9 +9,7 @@ import numpy as np
 from plre._jit import direct, kernel
 from plre._memory import (
     address_of,
-    bytes_at,
     call_address,
-    ints_at,
     number_and_bytes,
     peek32,
     peek64,
@@ -26,7 +24,7 @@ from plre.model import _plan as p
 from plre.model._lookup import find_single
 from plre.model._plan import at
 from plre.model._questions import answer_components, begin_block, component_at
-from plre.text._kernels import BOS, UNK, find_slot, hash_bytes, word_in
+from plre.text._kernels import BOS, UNK, find_id, hash_bytes
 
 _LOG10_OF_2 = math.log10(2)
 
@@ -105,13 +103,7 @@ def word_of(plan, data, size):
     """The id of the word whose letters are at an address; that of ``<unk>`` if it is not known."""
     if size <= 0:
         return np.int64(UNK)
-    slots, starts = (
-        ints_at(at(plan, p.SLOTS), at(plan, p.SLOT_COUNT)),
-        ints_at(at(plan, p.STARTS), at(plan, p.WORDS) + 1),
-    )
-    word, letters = bytes_at(data, size), bytes_at(at(plan, p.LETTERS), at(plan, p.LETTER_COUNT))
-    slot = find_slot(slots, starts, letters, word, 0, size, hash_bytes(word, 0, size))
-    return np.int64(max(word_in(slots, slot), UNK))
+    return max(find_id(plan, data, data + size, data + size, hash_bytes(data, data + size)), UNK)
 
 
 @direct(plain_bytes, plain_bytes, plain_word)

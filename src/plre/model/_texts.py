@@ -8,11 +8,11 @@ import numpy as np
 from numba import typeof, types
 
 from plre._jit import direct, kernel
-from plre._memory import address_of, bytes_at, ints_at, peek64, peek_double, poke64
+from plre._memory import address_of, peek32, peek64, peek_double, poke32, poke64
 from plre.model import _plan as p
 from plre.model._plan import at
 from plre.model._questions import answer_components, find_positions, nothing_before
-from plre.text._kernels import BATCH, BOS, EOS, NOTHING, UNK, batch_at, look_up, split_words
+from plre.text._kernels import BATCH, BOS, EOS, NOTHING, UNK, look_up, split_words
 
 #: Products of probabilities are turned into a logarithm before they get too small for a float.
 SMALL = 1e-200
@@ -67,30 +67,23 @@ def score_line(plan, data, bos, eos):
     poke64(block + 8 * p.KEPT, -1)
     poke64(block + 8 * p.NEEDED, -1)
     window = at(block, p.IDS)
-    ids = ints_at(window, reach + BATCH + 1)
-    space = (window + 4 * (reach + BATCH + 2) + 7) & -8
-    begins, ends, hashes = batch_at(space)
-    slots, starts = (
-        ints_at(at(plan, p.SLOTS), at(plan, p.SLOT_COUNT)),
-        ints_at(at(plan, p.STARTS), at(plan, p.WORDS) + 1),
-    )
-    letters = bytes_at(at(plan, p.LETTERS), at(plan, p.LETTER_COUNT))
+    batch = (window + 4 * (reach + BATCH + 2) + 7) & -8
     for i in range(reach):
-        ids[i] = at(plan, p.WORDS)
+        poke32(window + 4 * i, at(plan, p.WORDS))
     if bos:
-        ids[reach - 1] = BOS
+        poke32(window + 4 * (reach - 1), BOS)
     product = 1.0
     total = 0.0
     totals = at(block, p.TOTAL)
-    place = np.int64(0)
+    place, end = address_of(data), address_of(data) + len(data)
     while True:
-        words, place = split_words(data, place, BATCH, begins, ends, hashes)
-        last, bad = look_up(slots, starts, letters, data, begins, ends, hashes, words, NOTHING, False, ids, reach)
-        if bad >= 0:
+        words, place = split_words(place, end, BATCH, batch)
+        after, bad = look_up(plan, end, batch, words, NOTHING, False, window + 4 * reach)
+        if bad != 0:
             return np.inf
-        done = place == len(data)
+        last, done = (after - window) >> 2, place == end
         if done and eos:
-            ids[last] = EOS
+            poke32(after, EOS)
             last += 1
         for start in range(reach, last, p.BLOCK):
             stop = min(start + p.BLOCK, last)
@@ -104,7 +97,7 @@ def score_line(plan, data, bos, eos):
         if done:
             return total + math.log10(product)
         for i in range(reach):
-            ids[i] = ids[last - reach + i]
+            poke32(window + 4 * i, peek32(window + 4 * (last - reach + i)))
 
 
 # --- sums ------------------------------------------------------------------------------------------------------------

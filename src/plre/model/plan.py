@@ -146,10 +146,8 @@ class Plan:
             self.buffer += own[p.SYMBOLS] + 1
         head = draft.fields
         self._list_lookups(head)
-        head[p.WORDS], head[p.REACH], head[p.COMPONENTS] = self.words, self.reach, len(components)
-        head[p.SLOTS], head[p.SLOT_COUNT] = draft.address(vocab.slots), len(vocab.slots)
-        head[p.STARTS] = draft.address(vocab.starts)
-        head[p.LETTERS], head[p.LETTER_COUNT] = draft.address(vocab.arena), len(vocab.arena)
+        head[: len(vocab.fields)] = vocab.fields.tolist()
+        head[p.REACH], head[p.COMPONENTS] = self.reach, len(components)
         head[p.NOWHERE : p.NOWHERE + 2] = _NOTHING.tolist()
         self._window = 8 * (p.BLOCK_WIDTH + p.COLUMNS * (p.BLOCK_ROWS + offset))
         self._size = self._window // 8 + self.reach + BATCH + 8 + 3 * BATCH

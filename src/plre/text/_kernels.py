@@ -1,8 +1,9 @@
 """Words from bytes: hashing, looking up, and inserting into a vocabulary.
 
-A vocabulary is three flat arrays. ``arena`` holds the bytes of all words end to end and word ``i`` is
-``arena[starts[i]:starts[i + 1]]``. ``slots`` is an open-addressing hash table of pairs ``(tag, id)``: ``tag`` is
-the upper half of the hash, ``id`` is -1 where the slot is free.
+A vocabulary is three flat arrays, of which kernels get the addresses and sizes (the fields below). ``LETTERS`` holds the
+bytes of all words end to end, and word ``i`` is those from ``STARTS[i]`` to ``STARTS[i + 1]``. ``SLOTS`` is an
+open-addressing hash table of pairs ``(tag, id)``: ``tag`` is the upper half of the hash, ``id`` is -1 where the slot is
+free.
 """
 
 from __future__ import annotations
@@ -10,9 +11,25 @@ from __future__ import annotations
 import numpy as np
 
 from plre._jit import kernel
-from plre._memory import address_of, hashes_at, load64, longs_at, prefetch, trailing_zeros
+from plre._memory import (
+    address_of,
+    peek8,
+    peek32,
+    peek64,
+    poke8,
+    poke32,
+    poke64,
+    prefetch_at,
+    trailing_zeros,
+)
 
 UNK, BOS, EOS = 0, 1, 2
+
+#: The fields of a vocabulary, 8 bytes each: its slots (4 bytes for a tag and 4 for an id) and how many there are; where
+#: words start (4 bytes each) and how many there are; their letters and how many bytes these have.
+SLOTS, SLOT_COUNT, STARTS, WORDS, LETTERS, LETTER_COUNT, VOCABULARY_WIDTH = range(7)
+#: Of a vocabulary that grows, also the hash of each word and how often it was seen, 8 bytes each.
+HASHES, COUNTS, BUILDER_WIDTH = range(6, 9)
 
 #: What a newline becomes: white space, ``</s>``, or ``</s> <s>``.
 NOTHING, END, END_AND_START = 0, 1, 2
@@ -23,6 +40,8 @@ BATCH = 256
 _NEWLINE = 10
 _SEED = np.uint64(14695981039346656037)
 _EACH = np.uint64(0x0101010101010101)
+#: Ids that are larger are negative numbers.
+_LAST_ID = 2**31 - 1
 
 
 @kernel
@@ -46,76 +65,86 @@ def _mixed(h):
 
 
 @kernel
-def _next_bytes(data, at, stop):
-    """Up to 8 bytes of a word that ends before ``stop``, as one number, and how many they are."""
-    eight = np.uint64(0)
-    n = 0
+def _next_bytes(at, stop):
+    """Up to 8 bytes at an address, before ``stop``, as one number, and how many they are."""
+    eight, n = np.uint64(0), np.int64(0)
     while n < 8 and at + n < stop:
-        eight |= np.uint64(data[at + n]) << np.uint64(8 * n)
+        eight |= np.uint64(peek8(at + n)) << np.uint64(8 * n)
         n += 1
     return eight, n
 
 
 @kernel
-def hash_bytes(data, start, stop):
-    """A 64-bit hash of a word, 8 bytes at a time."""
+def hash_bytes(at, stop):
+    """A 64-bit hash of the word between two addresses, 8 bytes at a time."""
     h = _SEED
-    at = start
     while at < stop:
-        eight, n = _next_bytes(data, at, stop)
+        eight, n = _next_bytes(at, stop)
         h = _stirred(h, eight)
         at += n
     return _mixed(h)
 
 
 @kernel
-def same_bytes(a, at, b, start, length):
-    """Whether ``length`` bytes of ``a`` from ``at`` on and of ``b`` from ``start`` on are the same.
+def same_letters(vocab, start, at, length, end):
+    """Whether the letters from ``start`` on are the ``length`` bytes at address ``at``; up to ``end`` can be read.
 
-    ``start`` is the place of a word in ``b``; ``at`` may be any number, and bytes outside of ``a`` equal nothing.
+    ``start`` may be any number that is not negative: where there are no letters, nothing is the same.
     """
-    if length <= 8 and at >= 0 and at + 8 <= len(a) and start + 8 <= len(b):
-        # All at once: shift out what does not belong to the word.
-        return ((load64(a, at) ^ load64(b, start)) << np.uint64(64 - 8 * length)) == 0
-    if at < 0 or at + length > len(a):
+    room = peek64(vocab + 8 * LETTER_COUNT) - start
+    if length > room:
         return False
+    letters = peek64(vocab + 8 * LETTERS) + start
+    if length <= 8 and room >= 8 and at + 8 <= end:
+        # All at once: shift out what does not belong to the word.
+        return (np.uint64(peek64(letters) ^ peek64(at)) << np.uint64(64 - 8 * length)) == 0
     for i in range(length):  # noqa: SIM110
-        if a[at + i] != b[start + i]:
+        if peek8(letters + i) != peek8(at + i):
             return False
     return True
 
 
 @kernel
-def find_slot(slots, starts, arena, data, start, stop, h):
-    """The slot of the word ``data[start:stop]``, or the free slot where it would go; -1 in a full table without it.
+def find_slot(vocab, at, stop, end, h):
+    """The address of the slot of the word between two addresses, or of the free slot where it would go.
 
-    A model file may hold anything, so no slot is looked at twice, and ids and starts that lead out of their arrays
-    belong to no word. This is one function, small enough to be inlined: a call would cost as much as its work.
+    It is 0 in a full table without the word. Bytes up to ``end`` can be read. A model file may hold anything, so no slot
+    is looked at twice, and ids and starts that lead out of their arrays belong to no word.
     """
-    size = len(slots) // 2
-    if size < 1:
-        return np.int64(-1)
-    mask = np.uint64(size - 1)
-    tag = np.int32(h >> np.uint64(32))
-    first = slot = np.int64(h & mask)
-    words, length = len(starts) - 1, stop - start
+    slots, mask = peek64(vocab + 8 * SLOTS), peek64(vocab + 8 * SLOT_COUNT) - 1
+    if mask < 0:
+        return np.int64(0)
+    words, starts = peek64(vocab + 8 * WORDS), peek64(vocab + 8 * STARTS)
+    tag = np.int64(h >> np.uint64(32))
+    first = number = np.int64(h) & mask
     while True:
-        word = slots[2 * slot + 1]
-        if word < 0:
+        slot = slots + 8 * number
+        word = peek32(slot + 4)
+        if word > _LAST_ID:
             return slot
-        if slots[2 * slot] == tag and word < words:
-            at = starts[word]
-            if starts[word + 1] - at == length and same_bytes(arena, at, data, start, length):
+        if peek32(slot) == tag and word < words:
+            start = peek32(starts + 4 * word)
+            length = peek32(starts + 4 * word + 4) - start
+            if length == stop - at and same_letters(vocab, start, at, length, end):
                 return slot
-        slot = np.int64(np.uint64(slot + 1) & mask)
-        if slot == first:  # reached again whatever the size: adding 1 under a mask goes round in a circle
-            return np.int64(-1)
+        number = (number + 1) & mask
+        if number == first:  # reached again whatever the size: adding 1 under a mask goes round in a circle
+            return np.int64(0)
 
 
 @kernel
-def word_in(slots, slot):
-    """The id in a slot that :func:`find_slot` found, or -1."""
-    return slots[2 * slot + 1] if slot >= 0 else np.int32(-1)
+def find_id(vocab, at, stop, end, h):
+    """The id of the word between two addresses, or -1; the other arguments are those of :func:`find_slot`."""
+    slot = find_slot(vocab, at, stop, end, h)
+    word = peek32(slot + 4) if slot != 0 else np.int64(-1)
+    return word if word <= _LAST_ID else np.int64(-1)
+
+
+@kernel
+def word_id(vocab, word):
+    """The id of a word, given as bytes, or -1."""
+    at, stop = address_of(word), address_of(word) + len(word)
+    return find_id(vocab, at, stop, stop, hash_bytes(at, stop))
 
 
 @kernel
@@ -134,8 +163,9 @@ def fill_slots(slots, hashes, n):
 @kernel
 def hash_words(arena, starts, hashes):
     """The hash of every word of a vocabulary; what starts say beyond the arena is not read."""
+    letters = address_of(arena)
     for word in range(len(starts) - 1):
-        hashes[word] = hash_bytes(arena, max(starts[word], 0), min(starts[word + 1], len(arena)))
+        hashes[word] = hash_bytes(letters + max(starts[word], 0), letters + min(starts[word + 1], len(arena)))
 
 
 @kernel
@@ -152,35 +182,29 @@ def reorder_words(arena, starts, order, arena_out, starts_out):
 
 
 @kernel
-def batch_at(address):
-    """Memory for :func:`split_words`, 3 * BATCH numbers of 8 bytes: where words begin and end, and their hashes."""
-    begins, ends = longs_at(address, BATCH), longs_at(address + 8 * BATCH, BATCH)
-    return begins, ends, hashes_at(address + 16 * BATCH, BATCH)
+def split_words(at, end, most, batch):
+    """Up to ``most`` words between two addresses: where they begin and end, and their hashes.
 
-
-@kernel
-def split_words(data, at, most, begins, ends, hashes):
-    """Up to ``most`` words of ``data`` from ``at`` on: where they begin and end, and their hashes.
-
-    A newline counts as a word that begins at -1. Returns how many there are and the position reached.
+    These are put into ``batch``, memory for 3 * BATCH numbers of 8 bytes. A newline counts as a word that begins at 0.
+    Returns how many words there are and the address reached.
     """
-    n = 0
-    size = len(data)
-    while n < most and at < size:
-        byte = data[at]
+    n = np.int64(0)
+    while n < most and at < end:
+        byte = peek8(at)
         if is_space(byte):
             at += 1
             if byte == _NEWLINE:
-                begins[n] = -1
+                poke64(batch + 8 * n, 0)
                 n += 1
             continue
-        begins[n] = at
+        poke64(batch + 8 * n, at)
         h = _SEED
         while True:
             length = np.int64(8)
-            slow = at + 8 > size
+            slow = at + 8 > end
+            eight = np.uint64(0)
             if not slow:
-                eight = load64(data, at)
+                eight = np.uint64(peek64(at))
                 # The highest bit of each byte that is a space, or below 14 (tabs and newlines are). Bytes above the
                 # lowest such one may be flagged for nothing; only the lowest counts.
                 spaces = eight ^ _EACH * np.uint64(32)
@@ -188,122 +212,124 @@ def split_words(data, at, most, begins, ends, hashes):
                 flags &= _EACH * np.uint64(128)
                 if flags != 0:
                     length = np.int64(trailing_zeros(flags) >> np.uint64(3))
-                    slow = not is_space(data[at + length])
+                    slow = not is_space(peek8(at + length))
                     eight &= (np.uint64(1) << np.uint64(8 * length)) - np.uint64(1)
             if slow:
                 stop = at
-                while stop < at + 8 and stop < size and not is_space(data[stop]):
+                while stop < at + 8 and stop < end and not is_space(peek8(stop)):
                     stop += 1
-                eight, length = _next_bytes(data, at, stop)
+                eight, length = _next_bytes(at, stop)
             if length > 0:
                 h = _stirred(h, eight)
                 at += length
             if length < 8:
                 break
-        ends[n] = at
-        hashes[n] = _mixed(h)
+        poke64(batch + 8 * (BATCH + n), at)
+        poke64(batch + 8 * (2 * BATCH + n), np.int64(_mixed(h)))
         n += 1
     return n, at
 
 
 @kernel
-def look_up(slots, starts, arena, data, begins, ends, hashes, n, newline, skip, ids, at):
-    """Write the ids of ``n`` words (from :func:`split_words`) to ``ids[at:]``; unknown words become ``UNK``.
+def ask_slots(vocab, batch, n):
+    """Ask for the memory where ``n`` words will be looked up, so that it is fetched for all of them side by side."""
+    slots, mask = peek64(vocab + 8 * SLOTS), peek64(vocab + 8 * SLOT_COUNT) - 1
+    for k in range(n):
+        prefetch_at(slots + 8 * (peek64(batch + 8 * (2 * BATCH + k)) & mask))
 
-    ``newline`` is what a newline becomes: ``NOTHING``, ``END``, or ``END_AND_START``. Returns the end of the ids, and
-    the position of an offending ``<s>`` or ``</s>`` or -1. The memory of all words is asked for before the first is
-    looked at, so that they are fetched side by side.
+
+@kernel
+def look_up(vocab, end, batch, n, newline, skip, ids):
+    """Write the ids of ``n`` words (from :func:`split_words`) to address ``ids``; unknown words become ``UNK``.
+
+    ``newline`` is what a newline becomes: ``NOTHING``, ``END``, or ``END_AND_START``. Returns where the ids end, and the
+    address of an offending ``<s>`` or ``</s>`` or 0.
     """
-    mask = np.uint64(len(slots) // 2 - 1)
+    ask_slots(vocab, batch, n)
     for k in range(n):
-        if begins[k] >= 0:
-            prefetch(slots, np.int64(hashes[k] & mask) * 8)
-    for k in range(n):
-        if begins[k] < 0:
+        begin = peek64(batch + 8 * k)
+        if begin == 0:
             if newline != NOTHING:
-                ids[at] = EOS
-                at += 1
-                if newline == END_AND_START:
-                    ids[at] = BOS
-                    at += 1
+                poke32(ids, EOS)
+                poke32(ids + 4, BOS)
+                ids += 4 if newline == END else 8
             continue
-        word = word_in(slots, find_slot(slots, starts, arena, data, begins[k], ends[k], hashes[k]))
-        if word < 0:
-            word = UNK
-        elif BOS <= word <= EOS:
+        word = find_id(
+            vocab, begin, peek64(batch + 8 * (BATCH + k)), end, np.uint64(peek64(batch + 8 * (2 * BATCH + k)))
+        )
+        if BOS <= word <= EOS:
             if skip:
                 continue
-            return at, begins[k]
-        ids[at] = word
-        at += 1
-    return at, -1
+            return ids, begin
+        poke32(ids, max(word, UNK))
+        ids += 4
+    return ids, np.int64(0)
 
 
 @kernel
-def encode_words(slots, starts, arena, batch, data, newline, skip, ids):
+def encode_words(vocab, data, newline, skip, batch, ids):
     """The ids of a whole text under a fixed vocabulary, and the position of an offending marker or -1.
 
-    ``batch`` is memory for :func:`batch_at`.
+    ``batch`` is memory for :func:`split_words`; ``ids`` has room for two a byte, and two more.
     """
-    begins, ends, hashes = batch_at(address_of(batch))
-    n = 0
-    at = 0
-    bad = -1
-    while at < len(data) and bad < 0:
-        words, at = split_words(data, at, BATCH, begins, ends, hashes)
-        n, bad = look_up(slots, starts, arena, data, begins, ends, hashes, words, newline, skip, ids, n)
-    return n, bad
+    at = start = address_of(data)
+    end, place, to, bad = start + len(data), address_of(batch), address_of(ids), np.int64(0)
+    while at < end and bad == 0:
+        words, at = split_words(at, end, BATCH, place)
+        to, bad = look_up(vocab, end, place, words, newline, skip, to)
+    return (to - address_of(ids)) >> 2, bad - start if bad != 0 else np.int64(-1)
 
 
 @kernel
-def learn_words(slots, hashes, starts, arena, counts, sizes, batch, data, at, newline, skip, ids):
+def learn_words(vocab, data, position, newline, skip, batch, ids):
     """The ids of a text under a vocabulary that grows: unknown words are added, and all are counted.
 
-    ``sizes`` holds the number of words and is updated; ``batch`` is memory for :func:`batch_at`. Stops early when the
-    table is too full: the caller enlarges it and goes on from where this stopped. Returns ids written, position
-    reached, position of an offending marker or -1.
+    ``vocab`` has the fields of a builder, with room for a word for every two slots and for the letters of the whole text;
+    ``batch`` and ``ids`` are as for :func:`encode_words`. Stops early when the table is too full: the caller enlarges
+    it and goes on from where this stopped. Returns ids written, position reached, position of an offending marker or -1.
     """
-    begins, ends, hashed = batch_at(address_of(batch))
-    mask = np.uint64(len(slots) // 2 - 1)
-    words = sizes[0]
-    limit = len(slots) // 4 - BATCH
-    n = 0
-    bad = -1
-    while at < len(data) and words < limit and bad < 0:
-        found, at = split_words(data, at, BATCH, begins, ends, hashed)
+    start, place, to = address_of(data), address_of(batch), address_of(ids)
+    at, end, bad = start + position, start + len(data), np.int64(-1)
+    words, starts, letters = peek64(vocab + 8 * WORDS), peek64(vocab + 8 * STARTS), peek64(vocab + 8 * LETTERS)
+    hashes, counts = peek64(vocab + 8 * HASHES), peek64(vocab + 8 * COUNTS)
+    limit = peek64(vocab + 8 * SLOT_COUNT) // 2 - BATCH
+    while at < end and words < limit and bad < 0:
+        found, at = split_words(at, end, BATCH, place)
+        ask_slots(vocab, place, found)
         for k in range(found):
-            prefetch(slots, np.int64(hashed[k] & mask) * 8)
-        for k in range(found):
-            begin = begins[k]
-            if begin < 0:
+            begin, stop, h = (
+                peek64(place + 8 * k),
+                peek64(place + 8 * (BATCH + k)),
+                peek64(place + 8 * (2 * BATCH + k)),
+            )
+            if begin == 0:
                 if newline != NOTHING:
-                    ids[n] = EOS
-                    ids[n + 1] = BOS
-                    n += 2
+                    poke32(to, EOS)
+                    poke32(to + 4, BOS)
+                    to += 8
                 continue
-            length = ends[k] - begin
-            slot = find_slot(slots, starts, arena, data, begin, ends[k], hashed[k])
-            word = slots[2 * slot + 1]
-            if word < 0:
+            slot = find_slot(vocab, begin, stop, end, np.uint64(h))
+            word = peek32(slot + 4)
+            if word > _LAST_ID:
                 word = words
-                to = starts[word]
-                for j in range(length):
-                    arena[to + j] = data[begin + j]
-                starts[word + 1] = to + length
-                hashes[word] = hashed[k]
-                slots[2 * slot] = np.int32(hashed[k] >> np.uint64(32))
-                slots[2 * slot + 1] = word
+                new = peek32(starts + 4 * word)
+                for j in range(stop - begin):
+                    poke8(letters + new + j, peek8(begin + j))
+                poke32(starts + 4 * word + 4, new + stop - begin)
+                poke64(hashes + 8 * word, h)
+                poke32(slot, h >> 32)
+                poke32(slot + 4, word)
                 words += 1
+                poke64(vocab + 8 * WORDS, words)
             elif BOS <= word <= EOS:
                 if skip:
                     continue
-                bad = begin
+                bad = begin - start
                 break
-            counts[word] += 1
-            ids[n] = word
-            n += 1
-    sizes[0] = words
-    return n, at, bad
+            poke64(counts + 8 * word, peek64(counts + 8 * word) + 1)
+            poke32(to, word)
+            to += 4
+    return (to - address_of(ids)) >> 2, at - start, bad
 
 
 @kernel

@@ -31,6 +31,8 @@ class Vocabulary:
         self.arena = arena
         self.starts = starts
         self.slots = slots
+        #: What kernels need to know of these arrays.
+        self.fields = fields(slots, starts, len(starts) - 1, arena)
 
     @classmethod
     def from_arena(cls, arena: NDArray[np.uint8], starts: NDArray[np.int32]) -> Vocabulary:
@@ -98,9 +100,7 @@ class Vocabulary:
         data = word.encode("utf-8", "surrogatepass")
         if not data:
             return -1
-        h = np.uint64(kernels.hash_bytes(data, 0, len(data)))  # a kernel's result reaches Python as a plain int
-        slot = kernels.find_slot(self.slots, self.starts, self.arena, data, 0, len(data), h)
-        return int(self.slots[2 * slot + 1]) if slot >= 0 else -1
+        return int(kernels.word_id(self.fields.ctypes.data, data))
 
     def encode(self, data: bytes, newline: int, *, skip_markers: bool = False) -> tuple[NDArray[np.int32], int]:
         """The ids of all words in ``data`` and the byte position of a stray ``<s>`` or ``</s>``, or -1.
@@ -109,8 +109,16 @@ class Vocabulary:
         """
         ids = np.empty(2 * len(data) + 2, np.int32)  # only what is written takes memory
         batch = np.empty(3 * kernels.BATCH, np.int64)
-        n, bad = kernels.encode_words(self.slots, self.starts, self.arena, batch, data, newline, skip_markers, ids)
+        n, bad = kernels.encode_words(self.fields.ctypes.data, data, newline, skip_markers, batch, ids)
         return ids[:n], bad
+
+
+def fields(
+    slots: NDArray[np.int32], starts: NDArray[np.int32], words: int, arena: NDArray[np.uint8], *more: NDArray[Any]
+) -> NDArray[np.int64]:
+    """What kernels need to know of a vocabulary's arrays, which must outlive all use of it (``_kernels.py``)."""
+    places = [array.ctypes.data for array in (slots, starts, arena, *more)]
+    return np.array([places[0], len(slots) // 2, places[1], words, places[2], len(arena), *places[3:]], np.int64)
 
 
 def table_size(words: int) -> int:
@@ -130,33 +138,36 @@ class VocabularyBuilder:
 
     def __init__(self) -> None:
         special = Vocabulary.from_words([])
-        self.slots = np.full(2 * 4096, -1, np.int32)
+        self._words = len(special)
+        self.slots = np.empty(2 * 4096, np.int32)
         self.hashes = np.zeros(2048, np.uint64)
-        self.starts = np.zeros(2049, np.int64)
+        self.starts = resize(special.starts, 2049)
         self.counts = np.zeros(2048, np.int64)
         self.arena = resize(special.arena, 1 << 16)
-        self.starts[:4] = special.starts
         kernels.hash_words(special.arena, special.starts, self.hashes)
-        kernels.fill_slots(self.slots, self.hashes, 3)
-        self.sizes = np.array([3])
+        kernels.fill_slots(self.slots, self.hashes, len(self))
 
     def __len__(self) -> int:
-        return int(self.sizes[0])
+        return self._words
 
     def learn(self, data: bytes, newline: int, *, skip_markers: bool) -> tuple[NDArray[np.int32], int]:
         """The ids of all words in ``data`` (this builder's own), which are added and counted; and the byte position of
         a stray ``<s>`` or ``</s>``, or -1.
         """
         ids = np.empty(2 * len(data) + 2, np.int32)  # only what is written takes memory
-        used = int(self.starts[len(self)])
-        if used + len(data) > len(self.arena):
-            self.arena = resize(self.arena, 2 * (used + len(data)))
+        batch = np.empty(3 * kernels.BATCH, np.int64)
+        needed = int(self.starts[len(self)]) + len(data)
+        if needed >= 2**31:
+            raise TextError(
+                "the words of the text have more than 2 GB of letters; say which words to keep with --vocab"
+            )
+        if needed > len(self.arena):
+            self.arena = resize(self.arena, 2 * needed)
         n = at = 0
         while True:
-            written, at, bad = kernels.learn_words(
-                self.slots, self.hashes, self.starts, self.arena, self.counts, self.sizes,
-                np.empty(3 * kernels.BATCH, np.int64), data, at, newline, skip_markers, ids[n:],
-            )  # fmt: skip
+            own = fields(self.slots, self.starts, len(self), self.arena, self.hashes, self.counts)
+            written, at, bad = kernels.learn_words(own.ctypes.data, data, at, newline, skip_markers, batch, ids[n:])
+            self._words = int(own[kernels.WORDS])
             n += written
             if bad >= 0 or at == len(data):
                 return ids[:n], bad

@@ -1,0 +1,31 @@
+"""The passes by which numba compiles a kernel: all of its own but those that look for what kernels do not have.
+
+They take some 8 % of the time until a first answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import PassManager
+from numba.core.typed_passes import NopythonRewrites
+from numba.core.untyped_passes import InlineClosureLikes, WithLifting
+
+#: Blocks of ``with``; functions and comprehensions inside kernels; whole arrays in formulas, of which it makes one loop.
+_UNNEEDED = (WithLifting, InlineClosureLikes, NopythonRewrites)
+
+
+class KernelPipeline(CompilerBase):  # type: ignore[misc]
+    """Compiles kernels, which are loops over numbers."""
+
+    def define_pipelines(self) -> list[Any]:
+        """The passes, as numba asks for them."""
+        new: Any = PassManager
+        default: Any = DefaultPassBuilder.define_nopython_pipeline
+        passes = new("kernel")
+        for kind, description in default(self.state).passes:
+            if kind not in _UNNEEDED:
+                passes.add_pass(kind, description)
+        passes.finalize()
+        return [passes]
