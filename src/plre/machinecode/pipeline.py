@@ -12,7 +12,7 @@ from numba.core.compiler_machinery import PassManager
 from numba.core.typed_passes import NopythonRewrites
 from numba.core.untyped_passes import InlineClosureLikes, WithLifting
 
-#: Blocks of ``with``; functions and comprehensions inside kernels; whole arrays in formulas, of which it makes one loop.
+#: Blocks of ``with``; functions and comprehensions inside kernels; formulas of whole arrays, to make them one loop.
 _UNNEEDED = (WithLifting, InlineClosureLikes, NopythonRewrites)
 
 

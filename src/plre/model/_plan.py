@@ -18,9 +18,9 @@ __all__ = ["WORDS"]
 
 #: Of the model, after the fields of its vocabulary (``text/_kernels.py``), so that a plan serves as one: the longest
 #: n-gram that has a say, its components, a work space for questions that keep the GIL, a record of 16 bytes that says
-#: backoff 1, for what was not found; the stages in which text is looked up; and where a single question looks: a list of
-#: tables, of their rows in the work space and of columns, how many of them are about the word and how many there are,
-#: those about the context included.
+#: backoff 1, for what was not found; the stages in which text is looked up; and where a single question looks: a list
+#: of tables, of their rows in the work space and of columns, how many of them are about the word and how many there
+#: are, those about the context included.
 (REACH, COMPONENTS, WORK, NOWHERE, _1, STAGES, LOOKUPS, OF_WORD, OF_BOTH,
  MODEL_WIDTH) = range(VOCABULARY_WIDTH, VOCABULARY_WIDTH + 10)  # fmt: skip
 

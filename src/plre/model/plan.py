@@ -132,7 +132,7 @@ class Plan:
 
     def __init__(self, vocab: Vocabulary, components: Sequence[Component]) -> None:
         draft = PlanDraft(len(vocab), len(components))
-        self._components = components
+        self._vocab, self._components = vocab, components  # whose arrays are used as long as there is a plan
         self._rooms: list[Room] = []
         self.words = len(vocab)
         self.reach = max(component.body.reach for component in components)

@@ -1,9 +1,9 @@
 """Words from bytes: hashing, looking up, and inserting into a vocabulary.
 
-A vocabulary is three flat arrays, of which kernels get the addresses and sizes (the fields below). ``LETTERS`` holds the
-bytes of all words end to end, and word ``i`` is those from ``STARTS[i]`` to ``STARTS[i + 1]``. ``SLOTS`` is an
-open-addressing hash table of pairs ``(tag, id)``: ``tag`` is the upper half of the hash, ``id`` is -1 where the slot is
-free.
+A vocabulary is three flat arrays, of which kernels get the addresses and sizes (the fields below). ``LETTERS`` holds
+the bytes of all words end to end, and word ``i`` is those from ``STARTS[i]`` to ``STARTS[i + 1]``. ``SLOTS`` is an
+open-addressing hash table of pairs ``(tag, id)``: ``tag`` is the upper half of the hash, ``id`` is -1 where the slot
+is free.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def same_letters(vocab, start, at, length, end):
 def find_slot(vocab, at, stop, end, h):
     """The address of the slot of the word between two addresses, or of the free slot where it would go.
 
-    It is 0 in a full table without the word. Bytes up to ``end`` can be read. A model file may hold anything, so no slot
-    is looked at twice, and ids and starts that lead out of their arrays belong to no word.
+    It is 0 in a full table without the word. Bytes up to ``end`` can be read. A model file may hold anything, so no
+    slot is looked at twice, and ids and starts that lead out of their arrays belong to no word.
     """
     slots, mask = peek64(vocab + 8 * SLOTS), peek64(vocab + 8 * SLOT_COUNT) - 1
     if mask < 0:
@@ -242,8 +242,8 @@ def ask_slots(vocab, batch, n):
 def look_up(vocab, end, batch, n, newline, skip, ids):
     """Write the ids of ``n`` words (from :func:`split_words`) to address ``ids``; unknown words become ``UNK``.
 
-    ``newline`` is what a newline becomes: ``NOTHING``, ``END``, or ``END_AND_START``. Returns where the ids end, and the
-    address of an offending ``<s>`` or ``</s>`` or 0.
+    ``newline`` is what a newline becomes: ``NOTHING``, ``END``, or ``END_AND_START``. Returns where the ids end, and
+    the address of an offending ``<s>`` or ``</s>`` or 0.
     """
     ask_slots(vocab, batch, n)
     for k in range(n):
@@ -254,9 +254,8 @@ def look_up(vocab, end, batch, n, newline, skip, ids):
                 poke32(ids + 4, BOS)
                 ids += 4 if newline == END else 8
             continue
-        word = find_id(
-            vocab, begin, peek64(batch + 8 * (BATCH + k)), end, np.uint64(peek64(batch + 8 * (2 * BATCH + k)))
-        )
+        stop, h = peek64(batch + 8 * (BATCH + k)), np.uint64(peek64(batch + 8 * (2 * BATCH + k)))
+        word = find_id(vocab, begin, stop, end, h)
         if BOS <= word <= EOS:
             if skip:
                 continue
@@ -284,9 +283,10 @@ def encode_words(vocab, data, newline, skip, batch, ids):
 def learn_words(vocab, data, position, newline, skip, batch, ids):
     """The ids of a text under a vocabulary that grows: unknown words are added, and all are counted.
 
-    ``vocab`` has the fields of a builder, with room for a word for every two slots and for the letters of the whole text;
-    ``batch`` and ``ids`` are as for :func:`encode_words`. Stops early when the table is too full: the caller enlarges
-    it and goes on from where this stopped. Returns ids written, position reached, position of an offending marker or -1.
+    ``vocab`` has the fields of a builder, with room for a word for every two slots and for the letters of the whole
+    text; ``batch`` and ``ids`` are as for :func:`encode_words`. Stops early when the table is too full: the caller
+    enlarges it and goes on from where this stopped. Returns ids written, position reached, and the position of an
+    offending marker or -1.
     """
     start, place, to = address_of(data), address_of(batch), address_of(ids)
     at, end, bad = start + position, start + len(data), np.int64(-1)

@@ -117,7 +117,8 @@ def fields(
     slots: NDArray[np.int32], starts: NDArray[np.int32], words: int, arena: NDArray[np.uint8], *more: NDArray[Any]
 ) -> NDArray[np.int64]:
     """What kernels need to know of a vocabulary's arrays, which must outlive all use of it (``_kernels.py``)."""
-    places = [array.ctypes.data for array in (slots, starts, arena, *more)]
+    arrays: tuple[NDArray[Any], ...] = (slots, starts, arena, *more)
+    places = [array.ctypes.data for array in arrays]
     return np.array([places[0], len(slots) // 2, places[1], words, places[2], len(arena), *places[3:]], np.int64)
 
 
@@ -158,9 +159,7 @@ class VocabularyBuilder:
         batch = np.empty(3 * kernels.BATCH, np.int64)
         needed = int(self.starts[len(self)]) + len(data)
         if needed >= 2**31:
-            raise TextError(
-                "the words of the text have more than 2 GB of letters; say which words to keep with --vocab"
-            )
+            raise TextError("the text has words with 2 GB of letters in all; list those to keep with --vocab")
         if needed > len(self.arena):
             self.arena = resize(self.arena, 2 * needed)
         n = at = 0
