@@ -11,7 +11,7 @@ demo: $(VENV)/.demo
 	@$(BIN)/plre demo
 
 test: $(VENV)/.test lint types
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
