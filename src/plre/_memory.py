@@ -64,6 +64,7 @@ peek64 = _reader(_I64, types.int64)
 peek_float = _reader(_FLOAT, types.float32)
 #: The double precision number at an address.
 peek_double = _reader(_DOUBLE, types.float64)
+#: Write the lowest byte of a number to an address, its lowest 4 bytes, all of it, or a double precision number.
 poke8 = _writer(_I8, types.int64, narrow=True)
 poke32 = _writer(_I32, types.int64, narrow=True)
 poke64 = _writer(_I64, types.int64)
@@ -361,8 +362,8 @@ def add_gathered(
     """``sums[i] += weight * numbers[min(table[i], limit)] * shares[i]`` for eight times ``groups`` places.
 
     All but ``weight`` are addresses or whole numbers, and numbers of the table are compared without a sign, so that it
-    may hold anything. Numbers are loaded one by one: processors that are guarded against spying by gathered loads, as
-    most of Intel's are, take twice as long for those, which LLVM would use by itself.
+    may hold anything. Numbers are loaded one by one: gathered loads take twice as long on processors that are guarded
+    against Downfall, as most of Intel's are, and a plain loop takes longer than both.
     """
     lanes = 8
     ints, singles, doubles = (ir.VectorType(kind, lanes) for kind in (_I32, _FLOAT, _DOUBLE))
@@ -431,8 +432,6 @@ def _array_maker(dtype: Any) -> Any:
 
 
 #: The memory at an address as an array of so many numbers, which the caller keeps alive.
-bytes_at = _array_maker(types.uint8)
-ints_at = _array_maker(types.int32)
 longs_at = _array_maker(types.int64)
 hashes_at = _array_maker(types.uint64)
 floats_at = _array_maker(types.float32)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import plre
-from plre.errors import ModelFileError
+from plre.errors import ModelFileError, TextError
 from plre.text import _kernels as kernels
-from plre.text.vocabulary import END_AND_START, NOTHING, UNK, Vocabulary
+from plre.text.vocabulary import END_AND_START, NOTHING, UNK, Vocabulary, VocabularyBuilder
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "extraordinarily", "mats"]
 TEXT = "the cat sat on a mat\na dog sat extraordinarily on mats"
@@ -158,3 +161,42 @@ def test_a_model_with_a_filled_table_answers() -> None:
     assert lm.score_lines(["b c"])[0] == pytest.approx(expected)
     ids, _ = lm.vocab.encode(b"b c\n", END_AND_START)
     assert ids.tolist() == [UNK, UNK, 2, 1]
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, copy.copy, lambda vocab: pickle.loads(pickle.dumps(vocab))])
+def test_copies_have_memory_of_their_own(again) -> None:
+    vocab = Vocabulary.from_words(WORDS)
+    copied = again(vocab)
+    if again is not copy.copy:
+        vocab.slots[:] = vocab.starts[:] = 0
+        vocab.arena[:] = 0
+    del vocab
+    other = [np.full(1000, -1, np.int32) for _ in range(100)]  # which would take the memory of the first
+    assert [copied[word] for word in WORDS] == list(range(3, 3 + len(WORDS)))
+    assert len(other) == 100
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a, b, c: (np.empty((2**40, 0), np.uint8), b, c),
+        lambda a, b, c: (a, b.astype(np.uint8), c),
+        lambda a, b, c: (a, b.astype(np.int64), c),
+        lambda a, b, c: (a, b, np.repeat(c, 2)[::2]),
+    ],
+)
+def test_arrays_that_kernels_cannot_read_are_refused(change) -> None:
+    vocab = Vocabulary.from_words(WORDS)
+    arena, starts, slots = change(vocab.arena, vocab.starts, vocab.slots)
+    with pytest.raises(ValueError, match="the vocabulary has an array"):
+        Vocabulary(arena, starts, slots)
+    if slots is vocab.slots:
+        with pytest.raises(ValueError, match="the vocabulary has an array"):
+            Vocabulary.from_arena(arena, starts)
+
+
+def test_more_letters_than_can_be_counted() -> None:
+    builder = VocabularyBuilder()
+    builder.starts[len(builder)] = 2**31 - 10
+    with pytest.raises(TextError, match="more than 2 GB of letters"):
+        builder.learn(b"a word that is too much\n", NOTHING, skip_markers=False)

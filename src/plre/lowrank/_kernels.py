@@ -345,7 +345,8 @@ def solve(
         col0, col1 = column_start[b], column_start[b + 1]
         u, v = left[left_start[b] : left_start[b + 1]], right[right_start[b] : right_start[b + 1]]
         of_row, of_column = row_entry_start[row0 : row1 + 1], entry_start[col0 : col1 + 1]
-        all_rows, all_columns = np.array([0, row1 - row0]), np.array([0, col1 - col0])
+        all_rows, all_columns = np.zeros(2, np.int64), np.zeros(2, np.int64)
+        all_rows[1], all_columns[1] = row1 - row0, col1 - col0
         u_sums, v_sums = np.zeros((1, w), np.float32), np.zeros((1, w), np.float32)
         scale, likelihood = np.ones(w, np.float32), np.zeros(1)
         randomise(0, row1 - row0, rank[b], w, u, seeds[b], u_sums[0])

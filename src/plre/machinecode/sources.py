@@ -9,7 +9,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
 #: The files beside this one that decide how kernels are compiled and kept.
-_HOW = ("cache.py", "callee.py")
+HOW = ("cache.py", "callee.py", "pipeline.py")
 
 
 def is_kernel_source(name: str) -> bool:
@@ -32,7 +32,7 @@ def kernel_sources(root: Path = PACKAGE) -> Iterator[Path]:
 def source_key(root: Path = PACKAGE) -> str:
     """A hash of all kernel sources, since kernels call each other across files, and of what compiles and keeps them."""
     digest = hashlib.blake2b(digest_size=16)
-    for path in (*kernel_sources(root), *(root / "machinecode" / name for name in _HOW)):
+    for path in (*kernel_sources(root), *(root / "machinecode" / name for name in HOW)):
         content = path.read_bytes()
         digest.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode())
         digest.update(content)

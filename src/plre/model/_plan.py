@@ -12,15 +12,14 @@ import numpy as np
 
 from plre._jit import kernel
 from plre._memory import peek32, peek64, poke64
-from plre.text._kernels import VOCABULARY_WIDTH, WORDS
+from plre.text._kernels import VOCABULARY_WIDTH as VOCABULARY_WIDTH
+from plre.text._kernels import WORDS as WORDS
 
-__all__ = ["WORDS"]
-
-#: Of the model, after the fields of its vocabulary (``text/_kernels.py``), so that a plan serves as one: the longest
-#: n-gram that has a say, its components, a work space for questions that keep the GIL, a record of 16 bytes that says
-#: backoff 1, for what was not found; the stages in which text is looked up; and where a single question looks: a list
-#: of tables, of their rows in the work space and of columns, how many of them are about the word and how many there
-#: are, those about the context included.
+#: Of the model, after the fields of its vocabulary (``text/_kernels.py``), so that a plan can be given where a
+#: vocabulary is asked for: the longest n-gram that has a say, its components, a work space for questions that keep the
+#: GIL, a record of 16 bytes that says backoff 1, for what was not found; the stages in which text is looked up; and
+#: where a single question looks: a list of tables, of their rows in the work space and of columns, how many of them are
+#: about the word and how many there are, those about the context included.
 (REACH, COMPONENTS, WORK, NOWHERE, _1, STAGES, LOOKUPS, OF_WORD, OF_BOTH,
  MODEL_WIDTH) = range(VOCABULARY_WIDTH, VOCABULARY_WIDTH + 10)  # fmt: skip
 

@@ -29,10 +29,10 @@ from plre.text._kernels import BOS, EOS
 _FIRST_RANGE = 512
 #: How often a word is drawn that is not allowed before all words are looked at.
 _TRIES = 64
-#: Words that a component spreads over together: so many, or more if there would be more pieces; and words that are
-#: added up together, so that their sums stay in the nearest cache.
+#: Words that a component spreads over together: at least so many, and more if that would make more than _PIECES pieces.
 _TOGETHER = 4096
 _PIECES = 8
+#: Words that are added up together, so that their sums stay in the nearest cache.
 _NEAR = 512
 #: Words that are passed over together where the best are looked for.
 _PASSED = 64
@@ -258,7 +258,7 @@ def sample(plan, work, buffer, context, allowed, temperature, seed, probs, words
     size = min(len(context), reach)
     if not take_context(plan, block, address_of(context) + 4 * (len(context) - size), size):
         return -1
-    state = np.array([seed], np.uint64)
+    state = np.full(1, seed, np.uint64)
     for n in range(len(words)):
         know_context(plan, block)
         w = draw(plan, block, address_of(buffer), allowed, state) if temperature == 1.0 else np.int64(-1)

@@ -146,7 +146,7 @@ class Plan:
             self.buffer += own[p.SYMBOLS] + 1
         head = draft.fields
         self._list_lookups(head)
-        head[: len(vocab.fields)] = vocab.fields.tolist()
+        head[: p.VOCABULARY_WIDTH] = vocab.fields.tolist()
         head[p.REACH], head[p.COMPONENTS] = self.reach, len(components)
         head[p.NOWHERE : p.NOWHERE + 2] = _NOTHING.tolist()
         self._window = 8 * (p.BLOCK_WIDTH + p.COLUMNS * (p.BLOCK_ROWS + offset))

@@ -70,7 +70,7 @@ class LogBilinear:
             lm = cls(vocab, tensors["vocab.counts"].numpy(), NeuralSettings(**about["settings"]), about["about"])
             for name, weights in lm.network.weights.items():
                 weights.copy_(tensors[name])
-        except (KeyError, TypeError, RuntimeError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, RuntimeError, IndexError) as error:
             raise ModelFileError(f"{os.fspath(path)}: is damaged ({error}); copy or train the model again") from None
         return lm
 

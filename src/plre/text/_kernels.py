@@ -2,8 +2,8 @@
 
 A vocabulary is three flat arrays, of which kernels get the addresses and sizes (the fields below). ``LETTERS`` holds
 the bytes of all words end to end, and word ``i`` is those from ``STARTS[i]`` to ``STARTS[i + 1]``. ``SLOTS`` is an
-open-addressing hash table of pairs ``(tag, id)``: ``tag`` is the upper half of the hash, ``id`` is -1 where the slot
-is free.
+open-addressing hash table of pairs ``(tag, id)``: ``tag`` is the upper half of the hash, ``id`` is negative where the
+slot is free.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from plre._memory import (
 UNK, BOS, EOS = 0, 1, 2
 
 #: The fields of a vocabulary, 8 bytes each: its slots (4 bytes for a tag and 4 for an id) and how many there are; where
-#: words start (4 bytes each) and how many there are; their letters and how many bytes these have.
+#: words start (4 bytes each, and where the last one ends) and how many words there are; their letters and how many
+#: bytes these have.
 SLOTS, SLOT_COUNT, STARTS, WORDS, LETTERS, LETTER_COUNT, VOCABULARY_WIDTH = range(7)
 #: Of a vocabulary that grows, also the hash of each word and how often it was seen, 8 bytes each.
-HASHES, COUNTS, BUILDER_WIDTH = range(6, 9)
+HASHES, COUNTS = range(VOCABULARY_WIDTH, VOCABULARY_WIDTH + 2)
 
 #: What a newline becomes: white space, ``</s>``, or ``</s> <s>``.
 NOTHING, END, END_AND_START = 0, 1, 2
@@ -40,7 +41,7 @@ BATCH = 256
 _NEWLINE = 10
 _SEED = np.uint64(14695981039346656037)
 _EACH = np.uint64(0x0101010101010101)
-#: Ids that are larger are negative numbers.
+#: Ids are read without a sign, so a larger one is a negative number, which marks a free slot.
 _LAST_ID = 2**31 - 1
 
 
@@ -89,7 +90,8 @@ def hash_bytes(at, stop):
 def same_letters(vocab, start, at, length, end):
     """Whether the letters from ``start`` on are the ``length`` bytes at address ``at``; up to ``end`` can be read.
 
-    ``start`` may be any number that is not negative: where there are no letters, nothing is the same.
+    ``start`` may be any number that is not negative: where there are no letters, nothing is the same. ``length`` is at
+    least 1.
     """
     room = peek64(vocab + 8 * LETTER_COUNT) - start
     if length > room:
@@ -185,8 +187,9 @@ def reorder_words(arena, starts, order, arena_out, starts_out):
 def split_words(at, end, most, batch):
     """Up to ``most`` words between two addresses: where they begin and end, and their hashes.
 
-    These are put into ``batch``, memory for 3 * BATCH numbers of 8 bytes. A newline counts as a word that begins at 0.
-    Returns how many words there are and the address reached.
+    These are put into ``batch``: BATCH numbers of 8 bytes for the begins, then as many for the ends, then for the
+    hashes. A newline counts as a word that begins at 0 and has neither end nor hash. Returns how many words there are
+    and the address reached.
     """
     n = np.int64(0)
     while n < most and at < end:
@@ -242,8 +245,9 @@ def ask_slots(vocab, batch, n):
 def look_up(vocab, end, batch, n, newline, skip, ids):
     """Write the ids of ``n`` words (from :func:`split_words`) to address ``ids``; unknown words become ``UNK``.
 
-    ``newline`` is what a newline becomes: ``NOTHING``, ``END``, or ``END_AND_START``. Returns where the ids end, and
-    the address of an offending ``<s>`` or ``</s>`` or 0.
+    Bytes of the text up to address ``end`` can be read. ``newline`` is what a newline becomes: ``NOTHING``, ``END``, or
+    ``END_AND_START``; there must be room for two ids in any case. Returns where the ids end, and the address of an
+    offending ``<s>`` or ``</s>`` or 0.
     """
     ask_slots(vocab, batch, n)
     for k in range(n):

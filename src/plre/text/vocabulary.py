@@ -28,18 +28,24 @@ class Vocabulary:
     """
 
     def __init__(self, arena: NDArray[np.uint8], starts: NDArray[np.int32], slots: NDArray[np.int32]) -> None:
-        self.arena = arena
-        self.starts = starts
-        self.slots = slots
-        #: What kernels need to know of these arrays.
+        self.arena = flat(arena, np.uint8)
+        self.starts = flat(starts, np.int32)
+        self.slots = flat(slots, np.int32)
+        #: What kernels need to know of these arrays, which are kept as long as that.
         self.fields = fields(slots, starts, len(starts) - 1, arena)
+        self._kept = slots, starts, arena
+        self._address = self.fields.ctypes.data
+
+    def __reduce__(self) -> tuple[type[Vocabulary], tuple[NDArray[Any], ...]]:
+        """Copies have arrays, and so addresses, of their own."""
+        return Vocabulary, (self.arena, self.starts, self.slots)
 
     @classmethod
     def from_arena(cls, arena: NDArray[np.uint8], starts: NDArray[np.int32]) -> Vocabulary:
         """Index words that lie end to end in ``arena``; the first three are the special ones."""
         n = len(starts) - 1
         hashes = np.empty(n, np.uint64)
-        kernels.hash_words(arena, starts, hashes)
+        kernels.hash_words(flat(arena, np.uint8), flat(starts, np.int32), hashes)
         slots = np.empty(2 * table_size(n), np.int32)
         kernels.fill_slots(slots, hashes, n)
         return cls(arena, starts, slots)
@@ -100,7 +106,7 @@ class Vocabulary:
         data = word.encode("utf-8", "surrogatepass")
         if not data:
             return -1
-        return int(kernels.word_id(self.fields.ctypes.data, data))
+        return int(kernels.word_id(self._address, data))
 
     def encode(self, data: bytes, newline: int, *, skip_markers: bool = False) -> tuple[NDArray[np.int32], int]:
         """The ids of all words in ``data`` and the byte position of a stray ``<s>`` or ``</s>``, or -1.
@@ -109,8 +115,17 @@ class Vocabulary:
         """
         ids = np.empty(2 * len(data) + 2, np.int32)  # only what is written takes memory
         batch = np.empty(3 * kernels.BATCH, np.int64)
-        n, bad = kernels.encode_words(self.fields.ctypes.data, data, newline, skip_markers, batch, ids)
+        n, bad = kernels.encode_words(self._address, data, newline, skip_markers, batch, ids)
         return ids[:n], bad
+
+
+def flat(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """An array that has one dimension and numbers of this type without gaps, which kernels rely on."""
+    if array.ndim != 1 or array.dtype != dtype or not array.flags.c_contiguous:
+        raise ValueError(
+            f"the vocabulary has an array of {array.dtype}, shape {array.shape}, where {dtype.__name__} go"
+        )
+    return array
 
 
 def fields(
@@ -159,7 +174,9 @@ class VocabularyBuilder:
         batch = np.empty(3 * kernels.BATCH, np.int64)
         needed = int(self.starts[len(self)]) + len(data)
         if needed >= 2**31:
-            raise TextError("the text has words with 2 GB of letters in all; list those to keep with --vocab")
+            raise TextError(
+                "the different words of the text may have more than 2 GB of letters; list those to keep with --vocab"
+            )
         if needed > len(self.arena):
             self.arena = resize(self.arena, 2 * needed)
         n = at = 0
@@ -208,9 +225,9 @@ def merge(builders: list[VocabularyBuilder], min_count: int) -> tuple[Vocabulary
     number[order] = np.arange(len(order), dtype=np.int32)
 
     picked = first[order]
-    if lengths[picked].sum() >= 2**31:
+    if lengths[picked].sum(dtype=np.int64) >= 2**31:
         raise TextError("the words of the vocabulary have more than 2 GB of letters; raise --min-count")
-    new_arena = np.empty(int(lengths[picked].sum()), np.uint8)
+    new_arena = np.empty(int(lengths[picked].sum(dtype=np.int64)), np.uint8)
     new_starts = np.empty(len(order) + 1, np.int32)
     kernels.reorder_words(arena, starts, picked, new_arena, new_starts)
     vocab = Vocabulary.from_arena(new_arena, new_starts)
