@@ -6,6 +6,7 @@ import math
 import pytest
 
 import plre
+from plre.errors import PlreWarning, UsageError
 from plre.evaluation.describe import describe_model
 from plre.evaluation.report import render
 from plre.evaluation.words import WordLines
@@ -135,3 +136,15 @@ def test_a_stream_has_no_sentence_ends(text: list[str]) -> None:
 def test_nothing_to_score(lm: plre.LanguageModel) -> None:
     with pytest.raises(plre.TextError, match="holds no words"):
         plre.evaluate(lm, [])
+
+
+def test_a_damaged_model_is_noticed(text: list[str]) -> None:
+    lm = plre.train(text, order=1, method="mkn", min_count=1)
+    lm.components[0].body.tensors["unigrams"][3:] = float("nan")
+    with pytest.warns(PlreWarning, match="plre verify"):
+        plre.evaluate(lm, text)
+
+
+def test_a_path_is_not_a_model() -> None:
+    with pytest.raises(UsageError, match=r"plre\.load"):
+        plre.evaluate("m.plre", ["a b"])  # type: ignore[arg-type]

@@ -113,6 +113,16 @@ def test_em_against_a_grid() -> None:
     assert best_weights(probs)[0] == pytest.approx(grid[likelihood.argmax()], abs=1e-3)
 
 
+def test_weights_near_zero_are_found_in_few_steps() -> None:
+    random = np.random.default_rng(4)
+    probs = random.random((2, 1000))
+    probs[1] *= 0.6  # hardly ever better: its best weight is small, and plain EM takes thousands of steps to get there
+    weights = best_weights(probs)
+    slopes = (probs / (weights @ probs)).mean(axis=1)
+    assert slopes.max() - 1 < 1e-5
+    assert weights.sum() == pytest.approx(1)
+
+
 def test_dev_text_of_other_words() -> None:
     one = plre.train(["a b c", "a b d"] * 5, order=2, method="kn", min_count=1)
     other = plre.train(["a x y", "b x z"] * 5, order=3, method="mkn", min_count=1)
@@ -160,6 +170,9 @@ def test_impossible_words_of_the_dev_text_are_told(capsys: pytest.CaptureFixture
 def test_neighbours_and_ngrams(mixed: plre.LanguageModel, models: list[plre.LanguageModel]) -> None:
     """They are those of the first component of word n-grams."""
     assert mixed.neighbours("w1") == models[0].neighbours("w1")
+    assert mixed.neighbours(mixed.vocab["w1"]) == mixed.neighbours("w1")
+    with pytest.raises(UsageError, match="does not know the word"):
+        mixed.neighbours("zzz")
     assert list(mixed.ngrams(3)) == list(models[0].ngrams(3))
     assert plre.mix(models[1:], weights=[1, 1]).neighbours("w1") == models[1].neighbours("w1")
 

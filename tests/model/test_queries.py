@@ -118,6 +118,17 @@ def test_what_is_no_list_of_words_is_refused(lm: plre.LanguageModel) -> None:
                 ask(bad)
 
 
+def test_what_is_no_whole_number_is_refused(lm: plre.LanguageModel) -> None:
+    for bad in ("a", -1, 1.5, None, True):
+        with pytest.raises(UsageError, match="k must be a whole number"):
+            lm.next_words("w1", k=bad)
+        with pytest.raises(UsageError, match="count must be a whole number"):
+            lm.samples(bad)
+    with pytest.raises(UsageError, match="seed must be a whole number"):
+        lm.sample(seed="a")
+    assert lm.next_words("w1", k=np.int64(2)) == lm.next_words("w1", k=2)
+
+
 def test_a_model_is_gone_when_nobody_needs_it(text: list[str]) -> None:
     lm = plre.train(text, order=2, method="mkn")
     lm.advance(lm.begin_state(), "w1")

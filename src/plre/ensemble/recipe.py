@@ -236,6 +236,8 @@ def make_recipe(
 ) -> Recipe:
     """The recipe that the options ask for; each replaces what the preset has, if given."""
     options = {name: value for name, value in options.items() if value is not None}
+    if not isinstance(order, int):
+        raise UsageError(f"the order must be a whole number between 1 and 64, not {order!r}")
     if method in BASELINES:
         if preset or rungs or options:
             raise UsageError(f"method {method} has no presets or rungs; they belong to method plre")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from plre._version import __version__
-from plre.errors import ModelFileError
+from plre.errors import ModelFileError, PlreWarning, UsageError
 from plre.model.lm import LanguageModel
 from plre.model.scoring import Scored, Tally
 from plre.progress import Progress
@@ -191,8 +194,13 @@ def evaluate(
     also: Callable[[Scored], object] | None = None,
 ) -> Report:
     """Score a text and report on it. ``also`` is shown every piece of it, such as :class:`WordLines`."""
+    if not hasattr(lm, "tally"):
+        raise UsageError(f"evaluate takes a model, not {lm!r}; open a file with plre.load")
     start = time.perf_counter()
     tally = lm.tally(text, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress, also=also)
+    if np.isnan(tally.logprob10).any():
+        problem = "some probabilities are not numbers: the model is damaged; check it with plre verify"
+        warnings.warn(problem, PlreWarning, stacklevel=2)
     return Report(name or describe(text), tally, time.perf_counter() - start, signature(lm))
 
 

@@ -19,7 +19,7 @@ from plre.model import check, neighbours, storage
 from plre.model.component import Component
 from plre.model.plan import Plan
 from plre.model.scoring import Scored, Tally, score_ids, score_lines, score_text, tally_text
-from plre.model.steps import Context, State, Step, Stepper, Word, checked, log10, split
+from plre.model.steps import Context, State, Step, Stepper, Word, checked, log10, split, whole
 from plre.progress import Progress
 from plre.text.encode import TextOptions
 from plre.text.sources import Errors, Source
@@ -289,7 +289,7 @@ class LanguageModel:
     def next_words(self, context: Context = (), k: int = 10, *, special: bool = False) -> list[tuple[str, float]]:
         """The ``k`` most probable next words with their probabilities; ``special`` lets ``<unk>`` in."""
         table, sizes = self._steps.contexts([context])
-        best = np.empty(min(max(k, 0), len(self.vocab)), np.int64)
+        best = np.empty(min(whole("k", k), len(self.vocab)), np.int64)
         with self.plan.room() as room:
             probs = room.probs
             spreading.spread_many(self.plan.spreading, room.work, room.buffer, table, sizes, probs[None])
@@ -323,17 +323,15 @@ class LanguageModel:
         """So many random sentences, on all cores; the first is what :meth:`sample` gives for the same seed."""
         if not 0 < temperature < math.inf:
             raise UsageError(f"temperature must be above 0, not {temperature}")
-        if seed is not None and seed < 0:
-            raise UsageError(f"the seed must be 0 or more, not {seed}")
+        seed = secrets.randbits(63) if seed is None else whole("seed", seed)
         start = self.context(context) if isinstance(context, bytes) else split(context)
         words = [word for word in start if word not in ("", "<s>", "</s>", BOS, EOS)]
         ids = self._steps.ids([BOS, *words] if self.markers else words)
         given = [word if isinstance(word, str) else self.vocab.word(word) for word in words]
-        seed = secrets.randbits(63) if seed is None else seed
-        plan = self.plan.sampling
+        plan, longest = self.plan.sampling, whole("max_words", max_words)
 
         def run(number: int) -> str:
-            found = np.empty(max(max_words, 0), np.int32)
+            found = np.empty(longest, np.int32)
             own_seed = np.uint64((seed + number * _APART) % 2**64)
             with self.plan.room() as room:
                 n = spreading.sample(
@@ -342,16 +340,18 @@ class LanguageModel:
                 )  # fmt: skip
             return " ".join([*given, *(self.vocab.word(int(w)) for w in found[:n])])
 
-        return parallel(run, range(max(count, 0)), threads or cpu_count())
+        return parallel(run, range(whole("count", count)), threads or cpu_count())
 
     # --- what is inside ----------------------------------------------------------------------------------------------
 
     def __contains__(self, word: object) -> bool:
         return word in self.vocab
 
-    def neighbours(self, word: str, k: int = 10) -> list[tuple[str, float]]:
+    def neighbours(self, word: Word, k: int = 10) -> list[tuple[str, float]]:
         """Words used like ``word``, with how much alike they are, from 0 to 1 (``neighbours.py`` says how)."""
-        return neighbours.nearest(self, word, k)
+        if isinstance(word, str) and word not in self.vocab:
+            raise UsageError(f"the model does not know the word {word!r}")
+        return neighbours.nearest(self, self._steps.word_id(word), whole("k", k))
 
     def ngrams(self, n: int) -> Iterator[tuple[tuple[str, ...], float]]:
         """All n-grams of one order that were seen in training, with P(last word | the others).

@@ -27,11 +27,8 @@ _FREQUENT = 1_000
 Profiles = NDArray[Any]
 
 
-def nearest(lm: LanguageModel, word: str, k: int) -> list[tuple[str, float]]:
-    """The ``k`` words whose profiles are most like those of ``word``."""
-    if word not in lm.vocab:
-        raise UsageError(f"the model does not know the word {word!r}")
-    index = lm.vocab[word]
+def nearest(lm: LanguageModel, index: int, k: int) -> list[tuple[str, float]]:
+    """The ``k`` words whose profiles are most like those of the word with this id."""
     found = [each.body.ngrams() for each in lm.components if each.symbols is None]
     words = next((body for body in found if body is not None), None)
     if words is None or words.order < 2:

@@ -138,6 +138,13 @@ def log10(p: float) -> float:
     return math.log10(p) if p > 0 else -math.inf
 
 
+def whole(name: str, given: object) -> int:
+    """A whole number from 0 up that was given as an argument of this name."""
+    if not isinstance(given, int | np.integer) or isinstance(given, bool) or given < 0:
+        raise UsageError(f"{name} must be a whole number from 0 up, not {given!r}")
+    return int(given)
+
+
 def split(context: Context) -> list[Word]:
     """A context as words; a string is split as text is, at ASCII white space only."""
     if not isinstance(context, str):

@@ -103,6 +103,11 @@ def encode_text(
         numbers = None
         if vocab is None:
             vocab, numbers = merge(everyone, min_count)
+            if min_count > 1 and (given := sum(int(builder.counts[UNK]) for builder in everyone)):
+                progress.note(
+                    f"the text itself holds <unk> {given:,} times, and words seen less than {min_count} times join it; "
+                    "text in which rare words are <unk> already, such as WikiText, is trained with --min-count 1"
+                )
 
         def finished(run: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
             """The ids of a block in the vocabulary that all share, and how many are special."""
