@@ -362,8 +362,9 @@ def add_gathered(
     """``sums[i] += weight * numbers[min(table[i], limit)] * shares[i]`` for eight times ``groups`` places.
 
     All but ``weight`` are addresses or whole numbers, and numbers of the table are compared without a sign, so that it
-    may hold anything. Numbers are loaded one by one: gathered loads take twice as long on processors that are guarded
-    against Downfall, as most of Intel's are, and a plain loop takes longer than both.
+    may hold anything. Symbols and numbers are loaded one by one: gathered loads take twice as long on processors that
+    are guarded against Downfall, as most of Intel's are, and taking eight symbols out of a vector takes longer than
+    loading them (loads of atomic kind stay single).
     """
     lanes = 8
     ints, singles, doubles = (ir.VectorType(kind, lanes) for kind in (_I32, _FLOAT, _DOUBLE))
@@ -371,27 +372,24 @@ def add_gathered(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         sums, weight, numbers, limit, table, shares, groups = arguments
 
-        def everywhere(value: Any, kind: Any) -> Any:
-            first = builder.insert_element(ir.Constant(kind, ir.Undefined), value, _I32(0))
-            return builder.shuffle_vector(first, first, ir.Constant(ints, [0] * lanes))
-
         def place(start: Any, at: Any, bytes_each: int, kind: Any) -> Any:
-            skip = builder.mul(at, _I64(bytes_each * lanes))
-            return builder.inttoptr(builder.add(start, skip), kind.as_pointer())
+            return builder.inttoptr(builder.add(start, builder.mul(at, _I64(bytes_each))), kind.as_pointer())
 
-        most, factor = everywhere(builder.trunc(limit, _I32), ints), everywhere(weight, doubles)
+        most = builder.trunc(limit, _I32)
+        factor = builder.insert_element(ir.Constant(doubles, ir.Undefined), weight, _I32(0))
+        factor = builder.shuffle_vector(factor, factor, ir.Constant(ints, [0] * lanes))
         with cgutils.for_range(builder, groups, intp=_I64) as loop:  # type: ignore[no-untyped-call]
-            symbols = builder.load(place(table, loop.index, 4, ints), align=4)
-            symbols = builder.select(builder.icmp_unsigned("<", symbols, most), symbols, most)
+            first = builder.mul(loop.index, _I64(lanes))
             found = ir.Constant(doubles, ir.Undefined)
-            for lane in map(_I32, range(lanes)):
-                offset = builder.shl(builder.zext(builder.extract_element(symbols, lane), _I64), _I64(3))
-                number = builder.load(builder.inttoptr(builder.add(numbers, offset), _DOUBLE.as_pointer()), align=8)
-                found = builder.insert_element(found, number, lane)
-            found = builder.fmul(factor, found)
-            share = builder.fpext(builder.load(place(shares, loop.index, 4, singles), align=4), doubles)
-            own = place(sums, loop.index, 8, doubles)
-            builder.store(builder.fadd(builder.load(own, align=8), builder.fmul(found, share)), own, align=8)
+            for lane in range(lanes):
+                symbol = builder.load_atomic(place(table, builder.add(first, _I64(lane)), 4, _I32), "monotonic", 4)
+                symbol = builder.select(builder.icmp_unsigned("<", symbol, most), symbol, most)
+                number = builder.load(place(numbers, builder.zext(symbol, _I64), 8, _DOUBLE), align=8)
+                found = builder.insert_element(found, number, _I32(lane))
+            share = builder.fpext(builder.load(place(shares, first, 4, singles), align=4), doubles)
+            own = place(sums, first, 8, doubles)
+            made = builder.fmul(builder.fmul(factor, found), share)
+            builder.store(builder.fadd(builder.load(own, align=8), made), own, align=8)
         return context.get_dummy_value()
 
     whole = types.int64
