@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numba import njit
 
-from plre.lowrank._lanes import LANES, load, store, times_plus
+from plre._simd import LANES, load, store, times_plus
 from plre.threads import cpu_count
 
 #: Sums that a core keeps going side by side: more than latency (4) times units (2).

@@ -92,7 +92,7 @@ def test_counts_and_gains_follow_each_move(text: list[list[str]], markers: bool,
         fresh = Partition(partition.neighbours, partition.class_of, classes)
         np.testing.assert_array_equal(partition.cells, fresh.cells)
         np.testing.assert_array_equal(partition.totals, fresh.totals)
-        np.testing.assert_array_equal(partition.ones, fresh.ones)
+        np.testing.assert_array_equal(partition.growths, fresh.growths)
         np.testing.assert_array_equal(partition.values, fresh.values)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from plre._jit import fast_kernel
 from plre.lowrank import factorise as module
-from plre.lowrank._lanes import LANES, load_four, log, only, total
+from plre._simd import LANES, load_four, log, only, total
 from plre.lowrank.blocks import Blocks, Factors, Rank, stack
 from plre.lowrank.factorise import Stopping, factorise
 from tests.reference import em, start

@@ -2,8 +2,8 @@
 
 Everything comes twice, for the two sides of a word: side 0 is about what follows it, side 1 about what precedes it.
 ``cells[0, c, k]`` is how often class k is followed by class c, ``cells[1, c, k]`` how often it is preceded by c, so
-what a word would gain in each class k is summed up along rows. ``values`` has what each cell is worth, and ``ones``
-by how much that grows when the count grows by one, which is all that most neighbours of a word ask for.
+what a word would gain in each class k is summed up along rows. ``values`` has what each cell is worth, and ``growths``
+by how much that grows when the count grows by 1, 2, 3, ..., which is all that most neighbours of a word ask for.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from plre._memory import as_bits, as_float
 
 #: In single precision: the bits of 1/sqrt(2), those of a number's digits, and constants of the logarithm.
 _HALF, _DIGITS = np.int32(0x3F3504F3), np.int32(0x7FFFFF)
-_ONE, _FOUR = np.float32(1), np.float32(4)
-_THIRD, _FIFTH, _SEVENTH = np.float32(1 / 3), np.float32(1 / 5), np.float32(1 / 7)
-_LN2 = np.float32(math.log(2))
+_ONE, _FOUR, _LN2 = np.float32(1), np.float32(4), np.float32(math.log(2))
+#: (ln(1 + z) - z) / z^2 for z from 1/sqrt(2) - 1 to sqrt(2) - 1, as a polynomial (its error: 1.5e-7 in ln(1 + z)).
+_L0, _L1, _L2, _L3 = map(np.float32, (-0.50000083, 0.33334354, -0.24983448, 0.19918212))
+_L4, _L5, _L6 = map(np.float32, (-0.17102107, 0.16080350, -0.10434420))
 #: Words whose gains are found with one set of work arrays.
 _TOGETHER = 16
 #: What is gained beyond rounding, in nats.
@@ -73,11 +74,22 @@ def growth_of_total(table, n, more):
 
 
 @kernel
-def fill_values(table, cells, ones, values):
-    """All of ``ones`` and ``values`` from ``cells``."""
-    for i in range(len(cells)):
-        values[i] = worth(table, cells[i])
-        ones[i] = growth(table, cells[i], 1)
+def fill_values(table, cells, growths, values):
+    """All of ``growths`` and ``values`` from ``cells``."""
+    for side in range(2):
+        for c in range(cells.shape[1]):
+            for k in range(cells.shape[2]):
+                value_cell(table, cells, growths, values, side, c, k)
+
+
+@inner_kernel
+def value_cell(table, cells, growths, values, side, c, k):
+    """Write down what a cell is worth, and by how much that grows."""
+    n = cells[side, c, k]
+    value = worth(table, n)
+    values[side, c, k] = value
+    for more in range(growths.shape[0]):
+        growths[more, side, c, k] = worth(table, n + more + 1) - value
 
 
 @inner_kernel
@@ -141,19 +153,19 @@ def joining(table, k, to, itself, n, occurs, seen, touched, cells, totals):
 def single_log(x):
     """The natural logarithm of a number of at least 1 to single precision, without a branch, so that loops vectorise.
 
-    With x = 2^e m and m between 1/sqrt(2) and sqrt(2) it is e ln 2 + 2 artanh((m - 1) / (m + 1)).
+    With x = 2^e m, m between 1/sqrt(2) and sqrt(2), and z = m - 1 it is e ln 2 + ln (1 + z).
     """
     moved = np.int32(as_bits(x) - _HALF)
     exponent = np.float32(np.int32(moved >> np.int32(23)))
-    m = as_float(np.int32(np.int32(moved & _DIGITS) + _HALF))
-    return exponent * _LN2 + twice_artanh((m - _ONE) / (m + _ONE))
+    z = as_float(np.int32(np.int32(moved & _DIGITS) + _HALF)) - _ONE
+    return exponent * _LN2 + log_near_one(z)
 
 
 @inner_kernel
-def twice_artanh(t):
-    """The logarithm of (1 + t) / (1 - t) for t up to 1/5."""
-    q = t * t
-    return (t + t) * (((_SEVENTH * q + _FIFTH) * q + _THIRD) * q + _ONE)
+def log_near_one(z):
+    """The logarithm of 1 + z for z from 1/sqrt(2) - 1 to sqrt(2) - 1, to single precision."""
+    series = (((((_L6 * z + _L5) * z + _L4) * z + _L3) * z + _L2) * z + _L1) * z + _L0
+    return z + z * z * series
 
 
 @fast_kernel
@@ -166,17 +178,17 @@ def add_growths(cells, values, more, price, gains):
 
 
 @fast_kernel
-def add_rows(ones, rows, n, gains):
-    """Add the first ``n`` of the rows of ``ones`` that ``rows`` lists to ``gains``."""
+def add_rows(growths, rows, n, gains):
+    """Add the first ``n`` of the rows of ``growths`` that ``rows`` lists to ``gains``."""
     size = len(gains)
     i = 0
     while i + 4 <= n:
-        a, b, c, d = ones[rows[i]], ones[rows[i + 1]], ones[rows[i + 2]], ones[rows[i + 3]]
+        a, b, c, d = growths[rows[i]], growths[rows[i + 1]], growths[rows[i + 2]], growths[rows[i + 3]]
         for k in range(size):
             gains[k] += (a[k] + b[k]) + (c[k] + d[k])
         i += 4
     while i < n:
-        a = ones[rows[i]]
+        a = growths[rows[i]]
         for k in range(size):
             gains[k] += a[k]
         i += 1
@@ -191,13 +203,22 @@ def take_totals(totals, more, gains):
     s = np.float32(more)
     for to in range(len(gains)):
         n = np.float32(totals[to])
-        large = s * single_log(n + s) + n * twice_artanh(s / (n + n + s))
+        large = s * single_log(n + s) + n * log_near_one(s / n)
         small = (n + s) * single_log(n + s) - n * single_log(max(n, _ONE))
         gains[to] -= large if n > _FOUR * s else small
 
 
+@kernel
+def take_few(totals, few):
+    """What :func:`take_totals` makes of nothing, on either side and for each small number of counts."""
+    few[:] = 0
+    for side in range(2):
+        for more in range(few.shape[1]):
+            take_totals(totals[side], more, few[side, more])
+
+
 @inner_kernel
-def survey(k, itself, n, occurs, seen, touched, table, cells, ones, values, totals, single, gains):
+def survey(k, itself, n, occurs, seen, touched, table, cells, growths, values, totals, few, listed, gains):
     """The gain of moving a word of class k to every other class, less what is the same for all of them.
 
     In single precision, against counts as they are while the word is still in its class.
@@ -206,16 +227,20 @@ def survey(k, itself, n, occurs, seen, touched, table, cells, ones, values, tota
     price = np.float32(-table[1])
     gains[:] = 0
     for side in range(2):
-        take_totals(totals[side], occurs[side], gains)
-        alone = 0
+        if occurs[side] < few.shape[1]:
+            for to in range(size):
+                gains[to] += few[side, occurs[side], to]
+        else:
+            take_totals(totals[side], occurs[side], gains)
+        known = 0
         for i in range(n[side]):
             c = touched[side, i]
-            if seen[side, c] == 1:
-                single[alone] = c
-                alone += 1
+            if seen[side, c] <= growths.shape[0]:
+                listed[known] = ((seen[side, c] - 1) * 2 + side) * cells.shape[1] + c
+                known += 1
             else:
                 add_growths(cells[side, c], values[side, c], seen[side, c], price, gains)
-        add_rows(ones[side], single, alone, gains)
+        add_rows(growths.reshape(-1, growths.shape[3]), listed, known, gains)
     # Where a word is the neighbour of its own class or of the class it joins, two changes meet in one cell.
     for side in range(2):
         for i in range(n[side]):
@@ -248,19 +273,19 @@ def best_class(gains, k):
 
 
 @kernel
-def survey_words(chosen, starts, words, counts, class_of, table, cells, ones, values, totals, gains):
+def survey_words(chosen, starts, words, counts, class_of, table, cells, growths, values, totals, few, gains):
     """The gain of moving each chosen word to each class, less that of leaving its own."""
     width = cells.shape[1]
     seen = np.zeros((2, width), np.int32)
     touched = np.empty((2, width), np.int64)
-    single = np.empty(width, np.int64)
+    listed = np.empty(width, np.int64)
     for j in range(len(chosen)):
         w = chosen[j]
         k = class_of[w]
         n0, left, itself = meet(0, w, starts, words, counts, class_of, seen, touched)
         n1, right, _ = meet(1, w, starts, words, counts, class_of, seen, touched)
         n, occurs = (n0, n1), (left, right)
-        survey(k, itself, n, occurs, seen, touched, table, cells, ones, values, totals, single, gains[j])
+        survey(k, itself, n, occurs, seen, touched, table, cells, growths, values, totals, few, listed, gains[j])
         gains[j, k] = -leaving(table, k, itself, n, occurs, seen, touched, cells, totals)
         forget(0, n0, seen, touched)
         forget(1, n1, seen, touched)
@@ -274,7 +299,21 @@ def allowed_loss(threshold, times):
 
 @kernel
 def propose(
-    chosen, threshold, times, starts, words, counts, class_of, table, cells, ones, values, totals, classes, wanted
+    chosen,
+    threshold,
+    times,
+    starts,
+    words,
+    counts,
+    class_of,
+    table,
+    cells,
+    growths,
+    values,
+    totals,
+    few,
+    classes,
+    wanted,
 ):
     """For each chosen word the best class but its own, or its own if it would lose too much; counts stay as they are.
 
@@ -283,7 +322,7 @@ def propose(
     gains = np.empty((_TOGETHER, classes), np.float32)
     for first in range(0, len(chosen), _TOGETHER):
         some = chosen[first : first + _TOGETHER]
-        survey_words(some, starts, words, counts, class_of, table, cells, ones, values, totals, gains)
+        survey_words(some, starts, words, counts, class_of, table, cells, growths, values, totals, few, gains)
         for j in range(len(some)):
             k = class_of[some[j]]
             to = best_class(gains[j], k)
@@ -292,15 +331,14 @@ def propose(
 
 
 @kernel
-def change(table, cells, ones, values, side, c, k, more):
+def change(table, cells, growths, values, side, c, k, more):
     """Count a pair of classes ``more`` times more."""
     cells[side, c, k] += more
-    values[side, c, k] = worth(table, cells[side, c, k])
-    ones[side, c, k] = growth(table, cells[side, c, k], 1)
+    value_cell(table, cells, growths, values, side, c, k)
 
 
 @kernel
-def move(chosen, wanted, threshold, times, starts, words, counts, class_of, table, cells, ones, values, totals):
+def move(chosen, wanted, threshold, times, starts, words, counts, class_of, table, cells, growths, values, totals):
     """Let each chosen word move where it wants to if, counts being what they are by then, it does not lose too much.
 
     Returns how many moved and what they gained together.
@@ -325,14 +363,14 @@ def move(chosen, wanted, threshold, times, starts, words, counts, class_of, tabl
                 for i in range(n[side]):
                     c = touched[side, i]
                     more = seen[side, c]
-                    change(table, cells, ones, values, side, c, k, -more)
-                    change(table, cells, ones, values, 1 - side, k, c, -more)
-                    change(table, cells, ones, values, side, c, to, more)
-                    change(table, cells, ones, values, 1 - side, to, c, more)
+                    change(table, cells, growths, values, side, c, k, -more)
+                    change(table, cells, growths, values, 1 - side, k, c, -more)
+                    change(table, cells, growths, values, side, c, to, more)
+                    change(table, cells, growths, values, 1 - side, to, c, more)
                 totals[side, k] -= occurs[side]
                 totals[side, to] += occurs[side]
-                change(table, cells, ones, values, side, k, k, -itself)
-                change(table, cells, ones, values, side, to, to, itself)
+                change(table, cells, growths, values, side, k, k, -itself)
+                change(table, cells, growths, values, side, to, to, itself)
             class_of[w] = to
             moved += 1
             gained += gain

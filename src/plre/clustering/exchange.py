@@ -37,11 +37,19 @@ SWEEPS = 40
 #: evenly, over this share of the sweeps.
 _THRESHOLD = 8.0
 _ANNEALED = 0.9
+#: The most frequent words, which make up this share of the text, find their classes first: after the first sweep only
+#: they move, until all words do in so many last sweeps. Rare ones would only go to and fro meanwhile.
+_CORE = 0.93
+_WHOLE = 3
 #: What a pair of classes costs, in nats.
 PRICE = 0.75
 #: Batches of a sweep, with about equally many neighbours each, and the pieces of a batch that threads share.
 _BATCHES = 64
 _PIECES = 8
+#: By how much cells grow with up to so many counts is kept beside them.
+_KNOWN = 4
+#: What fewer counts than this take off by the totals of classes is computed once for all words of a batch.
+_FEW = 32
 #: n ln n is looked up to here, and computed beyond.
 _TABLE = 1 << 20
 #: Words of a batch, cut into pieces.
@@ -113,14 +121,15 @@ class Partition:
         self.class_of[BOS], self.class_of[EOS] = classes, classes + 1
         width = self.width(classes)
         self.cells = np.zeros((2, width, width), np.int32)
-        self.ones, self.values = np.empty((2, 2, width, width), np.float32)
+        self.growths = np.empty((_KNOWN, 2, width, width), np.float32)
+        self.values = np.empty((2, width, width), np.float32)
         self.totals = np.zeros((2, width), np.int32)
         self.times = neighbours.times().max(axis=0)
         self.sweeps = 0
         n = np.arange(_TABLE, dtype=np.float64)
         self.table = n * np.log(np.maximum(n, 1)) - PRICE * (n > 0)
         kernels.fill_cells(*neighbours.arrays(), self.class_of, self.cells, self.totals)
-        kernels.fill_values(self.table, self.cells.ravel(), self.ones.ravel(), self.values.ravel())
+        kernels.fill_values(self.table, self.cells, self.growths, self.values)
 
     @staticmethod
     def width(classes: int) -> int:
@@ -130,17 +139,23 @@ class Partition:
     @classmethod
     def bytes(cls, classes: int) -> int:
         """The memory that the counts of so many classes take."""
-        return 2 * (4 + 4 + 4) * cls.width(classes) ** 2
+        return 2 * 4 * (2 + _KNOWN) * cls.width(classes) ** 2
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """The arrays of neighbours and classes, in the order of the kernels' arguments."""
-        state = (self.class_of, self.table, self.cells, self.ones, self.values, self.totals)
+        state = (self.class_of, self.table, self.cells, self.growths, self.values, self.totals)
         return (*self.neighbours.arrays(), *state)
+
+    def _few(self) -> NDArray[np.float32]:
+        """What few counts more take off by the totals of classes."""
+        few = np.empty((2, _FEW, self.totals.shape[1]), np.float32)
+        kernels.take_few(self.totals, few)
+        return few
 
     def gains(self, word: int) -> NDArray[np.float32]:
         """The gain of moving a word to each class; 0 for its own."""
         gains = np.empty((1, self.classes), np.float32)
-        kernels.survey_words(np.array([word], np.int32), *self.arrays(), gains)
+        kernels.survey_words(np.array([word], np.int32), *self.arrays(), self._few(), gains)
         return gains[0] - gains[0, self.class_of[word]]
 
     def likelihood(self) -> float:
@@ -165,9 +180,10 @@ class Partition:
         wanted = np.empty(len(words), np.int32)
 
         def propose(piece: slice) -> None:
-            kernels.propose(words[piece], threshold, self.times, *state, self.classes, wanted[piece])
+            kernels.propose(words[piece], threshold, self.times, *state, few, self.classes, wanted[piece])
 
         for batch in batches:
+            few = self._few()
             team.run(propose, batch)
             whole = slice(batch[0].start, batch[-1].stop)
             moved += kernels.move(words[whole], wanted[whole], threshold, self.times, *state)[0]
@@ -223,12 +239,16 @@ def partition_words(
         known = words[start[words] >= 0]
         class_of[known] = start[known]
     partition = Partition(Neighbours.of(counts), class_of, classes)
-    batches = partition.neighbours.batches(words)
+    core = words[: 1 + int(np.searchsorted(np.cumsum(times[words]), _CORE * times[words].sum()))]
+    batches, of_core = partition.neighbours.batches(words), partition.neighbours.batches(core)
     falling = np.maximum(0.0, 1 - np.arange(sweeps) / (_ANNEALED * sweeps))
     thresholds = (0.0 if start is not None else _THRESHOLD) * falling
     with Team(threads) as team, progress.stage("exchanging words", sweeps, "sweeps") as advance:
-        for threshold in thresholds.tolist() if 1 < classes < len(words) else []:
-            moved = partition.sweep(words, batches, team, threshold)
+        for number, threshold in enumerate(thresholds.tolist() if 1 < classes < len(words) else []):
+            if start is None and 0 < number < sweeps - _WHOLE:
+                moved = partition.sweep(core, of_core, team, threshold)
+            else:
+                moved = partition.sweep(words, batches, team, threshold)
             partition.sweeps += 1
             advance(1)
             if not moved and not threshold:

@@ -23,7 +23,7 @@ import numpy as np
 
 from plre._jit import fast_kernel, inner_kernel, kernel
 from plre._memory import prefetch
-from plre.lowrank._lanes import (
+from plre._simd import (
     LANES,
     drop,
     element,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre.lowrank import _kernels as kernels
-from plre.lowrank._lanes import LANES
+from plre._simd import LANES
 from plre.lowrank.blocks import Blocks, Factors
 from plre.progress import Advance
 from plre.threads import Team, even_ranges

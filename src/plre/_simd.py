@@ -1,7 +1,7 @@
 """Vectors inside kernels: eight numbers side by side, or four.
 
 Numba turns a loop into vectors only where it sees that this is allowed and worth it, which for rows of 16 or 28 numbers
-it does not. So the kernels say what they mean: a row is padded with zeros to a multiple of ``LANES``, and these
+it does not. So the kernels say what they mean: a row is padded to a multiple of ``LANES``, and these
 functions load, combine and store that many numbers at once. LLVM maps them to whatever the processor has (two halves
 where its vectors are shorter).
 
@@ -23,6 +23,11 @@ LANES = 8
 
 #: As in ``_jit``: sums may be reordered, products and sums fused; infinities and NaN keep their meaning.
 _FAST = ("reassoc", "contract", "nsz", "arcp")
+#: (ln(1 + z) - z) / z^2 for z from 1/sqrt(2) - 1 to sqrt(2) - 1.
+_LOG = (
+    -0.4999999480766187, 0.3333365978950334, -0.2500160962219394, 0.1997310588197900,
+    -0.1657504809664581, 0.1480645956295903, -0.1425779503604017, 0.0900420225131945,
+)  # fmt: skip
 _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
 
@@ -229,8 +234,8 @@ def spread(context: Any, a: Any, lane: Any) -> Any:
 def log(context: Any, a: Any) -> Any:
     """Lane by lane, the natural logarithm of positive numbers (not tiny ones), to single precision.
 
-    With a = 2^e m and m between 1/sqrt(2) and sqrt(2) it is e ln 2 + 2 artanh((m - 1) / (m + 1)); four terms of that
-    series leave an error of 4e-8.
+    With a = 2^e m, m between 1/sqrt(2) and sqrt(2), and z = m - 1 it is e ln 2 + z + z^2 q(z), where q is the polynomial
+    of degree 7 that is nearest to what it stands for at Chebyshev's points; the error is below 3e-8.
     """
     bits, digits, bias = (32, 23, 127) if a.dtype == types.float32 else (64, 52, 1023)
 
@@ -241,18 +246,18 @@ def log(context: Any, a: Any) -> Any:
         def same(number: float, kind: Any = vector) -> Any:
             return _constant(kind, [number] * a.count)
 
+        def fused(x: Any, y: Any, more: Any) -> Any:
+            return builder.fadd(builder.fmul(x, y, flags=_FAST), more, flags=_FAST)
+
         # Subtracting 1/sqrt(2)'s bits first moves the cut between exponents from 1 to 1/sqrt(2).
         half = (bias - 1 << digits) + int(0.41421356 * (1 << digits))
         moved = builder.sub(builder.bitcast(args[0], whole), same(half, whole))
-        exponent = builder.ashr(moved, same(digits, whole))
+        exponent = builder.sitofp(builder.ashr(moved, same(digits, whole)), vector)
         rest = builder.add(builder.and_(moved, same((1 << digits) - 1, whole)), same(half, whole))
-        m = builder.bitcast(rest, vector)
-        s = builder.fdiv(builder.fsub(m, same(1.0)), builder.fadd(m, same(1.0)))
-        square = builder.fmul(s, s)
-        series = same(1 / 7)
-        for term in (1 / 5, 1 / 3, 1.0):
-            series = builder.fadd(builder.fmul(series, square), same(term))
-        power = builder.fmul(builder.sitofp(exponent, vector), same(0.6931471805599453))
-        return builder.fadd(power, builder.fmul(builder.fadd(s, s), series))
+        z = builder.fsub(builder.bitcast(rest, vector), same(1.0))
+        series = same(_LOG[-1])
+        for term in _LOG[-2::-1]:
+            series = fused(series, z, same(term))
+        return fused(exponent, same(0.6931471805599453), fused(builder.fmul(z, z), series, z))
 
     return a(a), codegen
