@@ -42,7 +42,7 @@ PARTS = [
     ("errors", "_version", "progress"),
     ("files", "threads"),
     ("machinecode",),
-    ("_jit", "_memory", "scratch"),
+    ("_jit", "_memory", "_simd", "scratch"),
     ("text",),
     ("counts",),
     ("clustering",),

@@ -234,8 +234,8 @@ def spread(context: Any, a: Any, lane: Any) -> Any:
 def log(context: Any, a: Any) -> Any:
     """Lane by lane, the natural logarithm of positive numbers (not tiny ones), to single precision.
 
-    With a = 2^e m, m between 1/sqrt(2) and sqrt(2), and z = m - 1 it is e ln 2 + z + z^2 q(z), where q is the polynomial
-    of degree 7 that is nearest to what it stands for at Chebyshev's points; the error is below 3e-8.
+    With a = 2^e m, m between 1/sqrt(2) and sqrt(2), and z = m - 1 it is e ln 2 + z + z^2 q(z), where q is a polynomial
+    of degree 7, nearest to what it stands for at Chebyshev's points; the error is below 3e-8.
     """
     bits, digits, bias = (32, 23, 127) if a.dtype == types.float32 else (64, 52, 1023)
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plre._jit import fast_kernel
-from plre.lowrank import factorise as module
 from plre._simd import LANES, load_four, log, only, total
+from plre.lowrank import factorise as module
 from plre.lowrank.blocks import Blocks, Factors, Rank, stack
 from plre.lowrank.factorise import Stopping, factorise
 from tests.reference import em, start

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.lowrank import _kernels as kernels
 from plre._simd import LANES
+from plre.lowrank import _kernels as kernels
 from plre.lowrank.blocks import Blocks, Factors
 from plre.progress import Advance
 from plre.threads import Team, even_ranges
