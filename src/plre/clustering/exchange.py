@@ -37,9 +37,11 @@ SWEEPS = 40
 #: evenly, over this share of the sweeps.
 _THRESHOLD = 8.0
 _ANNEALED = 0.9
-#: The most frequent words, which make up this share of the text, find their classes first: after the first sweep only
-#: they move, until all words do in so many last sweeps. Rare ones would only go to and fro meanwhile.
+#: In a long text, where words that occur at least so often make up this share, the most frequent ones find their
+#: classes first: after the first sweep only they move, until all words do in so many last sweeps. (In a short text, such
+#: as WikiText-2, that loses 0.4 % of perplexity; in one of 13 million words nothing.)
 _CORE = 0.93
+_OFTEN = 100
 _WHOLE = 3
 #: What a pair of classes costs, in nats.
 PRICE = 0.75
@@ -240,6 +242,8 @@ def partition_words(
         class_of[known] = start[known]
     partition = Partition(Neighbours.of(counts), class_of, classes)
     core = words[: 1 + int(np.searchsorted(np.cumsum(times[words]), _CORE * times[words].sum()))]
+    if len(words) and times[core[-1]] < _OFTEN:
+        core = words
     batches, of_core = partition.neighbours.batches(words), partition.neighbours.batches(core)
     falling = np.maximum(0.0, 1 - np.arange(sweeps) / (_ANNEALED * sweeps))
     thresholds = (0.0 if start is not None else _THRESHOLD) * falling
