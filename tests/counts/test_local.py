@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+from collections import Counter
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plre.counts import local, sorting
 from plre.counts.local import count_ngrams
 from plre.counts.ngrams import Counts
+from plre.counts.sorting import Windows, count_windows
+from plre.scratch import Scratch
 from plre.text.encode import TextOptions, encode_text
 from plre.text.vocabulary import Vocabulary
 from tests.reference import adjusted_counts, raw_counts
@@ -48,3 +54,43 @@ def test_one_word(order: int) -> None:
     counts = count_ngrams(encoded, order)
     assert [len(t) for t in counts.tables[1:]] == [2, 1, 0, 0, 0, 0, 0, 0][: order - 1]
     assert counts.tokens == 2
+
+
+@given(sentences, st.integers(2, 6), st.booleans(), st.integers(1, 3))
+def test_pieces_buckets_and_columns_change_nothing(
+    text: list[list[str]], order: int, markers: bool, threads: int
+) -> None:
+    """Cut into small pieces and buckets, with windows of several numbers each, on disk."""
+    encoded = encode_text([" ".join(s) for s in text], min_count=1, options=TextOptions(markers=markers))
+    whole = count_ngrams(encoded, order)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sorting, "_PIECE_BITS", 3)
+        patch.setattr(sorting, "_PIECE", 8)
+        patch.setattr(sorting, "_BUCKET", 3)
+        patch.setattr(sorting, "_AT_EACH", 5)
+        patch.setattr(sorting, "_SAMPLED", 1)
+        patch.setattr(sorting, "_BATCH", 2)
+        patch.setattr(local, "_PIECE", 5)
+        patch.setattr(sorting.Windows, "bits", 21)
+        cut = count_ngrams(encoded, order, threads=threads, scratch=Scratch(200))
+    for one, other in zip(whole.tables, cut.tables, strict=True):
+        for name in ("words", "children", "suffixes", "raw", "adjusted"):
+            np.testing.assert_array_equal(getattr(one, name)[:], getattr(other, name)[:])
+
+
+@given(st.lists(st.lists(st.integers(0, 40), min_size=4, max_size=4), min_size=1, max_size=60), st.integers(6, 21))
+def test_windows_are_sorted_and_counted(rows: list[list[int]], bits: int) -> None:
+    """Whether they fit into one number beside each other, or symbols come in a few at a time."""
+    windows = Windows(4, (1 << bits) - 1)
+    spread = 1 << (bits - 6)
+    columns = np.zeros((windows.columns, len(rows)), np.uint64)
+    for i, row in enumerate(rows):
+        for k, symbol in enumerate(row):
+            column, shift = windows.places[:, k].tolist()
+            columns[column, i] |= np.uint64(symbol * spread << shift)
+    found, counts = count_windows(columns, windows)
+    expected = sorted(Counter(map(tuple, rows)).items())
+    assert counts.tolist() == [count for _, count in expected]
+    mask = (1 << bits) - 1
+    symbols = [[int(found[c, i]) >> shift & mask for c, shift in windows.places.T.tolist()] for i in range(len(counts))]
+    assert [tuple(s // spread for s in each) for each in symbols] == [row for row, _ in expected]

@@ -1,10 +1,14 @@
-"""Counting by refinement: positions that know their (n-1)-gram are sorted into n-grams, bucket by bucket."""
+"""Counts of n-grams: words, suffixes, distinct predecessors, and looking up other text."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from plre._jit import kernel
+from plre._memory import prefetch
+
+#: Contexts between one that is looked at and those of which something is fetched.
+_FAR, _NEAR = 32, 16
 
 
 @kernel
@@ -31,100 +35,23 @@ def close_buckets(raw, first, size, carried, bounds):
 
 
 @kernel
-def partition(ids, grams, before, start_of_sentence, bounds, coarse, shift, word_bits,
-              starts, keys, suffixes, positions, which):  # fmt: skip
-    """Sort the positions of a piece of text by the bucket of their context.
+def find_suffixes(contexts, children, words, lower_children, lower_words, suffixes):
+    """The suffix of each n-gram of a piece: that of its context, followed by the same word.
 
-    ``grams[i]`` is the (n-1)-gram that ends at position i or -1, ``before`` the one before the first. Bucket b has the
-    contexts ``bounds[b] : bounds[b + 1]``; ``coarse[h >> shift]`` is the first bucket in which h may be. Writes where
-    buckets start, and for each position: its key (context within the bucket, word), its suffix, and where it
-    is. Returns how many there are, and the place of the last position of the piece among them (or -1).
+    ``contexts`` are the suffixes of the piece's contexts; whatever is there has a suffix. Words rise, so each is behind
+    the one before. The search has no branch: nothing tells a processor which way it will go.
     """
-    starts[:] = 0
-    h = before
-    for i in range(len(ids)):
-        bucket = -1
-        if h >= 0 and ids[i] != start_of_sentence:
-            bucket = coarse[h >> shift]
-            while h >= bounds[bucket + 1]:
-                bucket += 1
-            starts[bucket + 1] += 1
-        which[i] = bucket
-        h = grams[i]
-    for bucket in range(len(starts) - 1):
-        starts[bucket + 1] += starts[bucket]
-    h = before
-    last = np.int64(-1)
-    for i in range(len(ids)):
-        bucket = which[i]
-        last = np.int64(-1)
-        if bucket >= 0:
-            last = starts[bucket]
-            starts[bucket] += 1
-            keys[last] = np.uint64(((np.int64(h) - bounds[bucket]) << word_bits) | np.int64(ids[i]))
-            suffixes[last] = grams[i]
-            positions[last] = i
-        h = grams[i]
-    # Each start has moved on to the next one's place.
-    for bucket in range(len(starts) - 1, 0, -1):
-        starts[bucket] = starts[bucket - 1]
-    starts[0] = 0
-    return starts[-1], last
-
-
-@kernel
-def number_keys(keys, bits):
-    """Make room for ``bits`` bits below each key and put its place there."""
-    for i in range(len(keys)):
-        keys[i] = (keys[i] << np.uint64(bits)) | np.uint64(i)
-
-
-@kernel
-def count_distinct(keys, bits):
-    """Distinct sorted keys, the lowest ``bits`` bits not counted."""
-    n = 0
-    for i in range(len(keys)):
-        if i == 0 or keys[i] >> np.uint64(bits) != keys[i - 1] >> np.uint64(bits):
-            n += 1
-    return n
-
-
-@kernel
-def number_ngrams(keys, bits, suffix_of, word_bits, base, words, suffixes, counts, children, grams):
-    """Number the n-grams of a bucket from ``base`` on: their words, suffixes and counts, where each context's start.
-
-    ``grams[i]`` becomes the n-gram of place i.
-    """
-    mask = (np.int64(1) << word_bits) - 1
-    n = -1
-    before = np.uint64(0)
-    open_context = 0
-    for k in range(len(keys)):
-        key = keys[k] >> np.uint64(bits)
-        i = np.int64(keys[k] & ((np.uint64(1) << np.uint64(bits)) - np.uint64(1)))
-        if n < 0 or key != before:
-            before = key
-            n += 1
-            h = np.int64(key >> np.uint64(word_bits))
-            while open_context <= h:
-                children[open_context] = base + n
-                open_context += 1
-            words[n] = np.int64(key) & mask
-            suffixes[n] = suffix_of[i]
-            counts[n] = 0
-        counts[n] += 1
-        grams[i] = base + n
-    while open_context < len(children):
-        children[open_context] = base + n + 1
-        open_context += 1
-
-
-@kernel
-def spread_grams(positions, values, grams):
-    """The n-gram of each position of a piece of text from those of its sorted positions; -1 elsewhere."""
-    grams[:] = -1
-    for i in range(len(positions)):
-        grams[positions[i]] = values[i]
+    for h in range(len(contexts)):
+        prefetch(lower_children, np.int64(contexts[min(h + _FAR, len(contexts) - 1)]) * 4)
+        prefetch(lower_words, np.int64(lower_children[contexts[min(h + _NEAR, len(contexts) - 1)]]) * 4)
+        low, stop = np.int64(lower_children[contexts[h]]), np.int64(lower_children[contexts[h] + 1])
+        for e in range(children[h] - children[0], children[h + 1] - children[0]):
+            size = stop - low - 1
+            while size > 0:
+                half = (size + 1) >> 1
+                low += half * np.int64(lower_words[low + half - 1] < words[e])
+                size -= half
+            suffixes[e] = low
 
 
 @kernel

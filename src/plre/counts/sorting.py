@@ -1,0 +1,186 @@
+"""Counting equal windows of a text by sorting them, in memory or, for what does not fit, on disk.
+
+A window is a few words that follow each other, packed into one number (or a few, where there are many words).
+
+    text, piece by piece     windows are packed and sorted; a piece leaves one run
+    bucket by bucket         its part of every run is sorted again, together, and equal windows are counted
+
+The bounds of buckets are found on a sample of the text, so that buckets are about equally large whatever the text is.
+Nothing in the result depends on where they are. (numpy sorts numbers by vector instructions, faster than they could be
+dealt out to buckets one by one.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plre.counts import _sorting as kernels
+from plre.errors import TooLargeError
+from plre.progress import Advance
+from plre.scratch import Column, Runs, Scratch, slices
+from plre.text.vocabulary import BOS
+from plre.threads import overlapped
+
+#: Positions of a piece of text, and of a bucket.
+_PIECE_BITS = 20
+_PIECE = 1 << _PIECE_BITS
+_BUCKET = 1 << 17
+#: Buckets that are read together.
+_BATCH = 16
+#: Places of a sample, the positions at each, and how many windows of it a bucket should have at least.
+_PLACES = 256
+_AT_EACH = 4096
+_SAMPLED = 64
+
+
+@dataclass(frozen=True)
+class Windows:
+    """How windows of so many symbols are packed; ``symbols`` is how many different ones there are."""
+
+    order: int
+    symbols: int
+
+    @property
+    def bits(self) -> int:
+        """Bits of a symbol. One number more than there are symbols stands for what is not there."""
+        return self.symbols.bit_length()
+
+    @cached_property
+    def widths(self) -> NDArray[np.int64]:
+        """The bits of each number that a window takes."""
+        per = 64 // self.bits
+        return np.array([min(per, self.order - k) * self.bits for k in range(0, self.order, per)])
+
+    @property
+    def columns(self) -> int:
+        """Numbers that a window takes."""
+        return len(self.widths)
+
+    @property
+    def shift(self) -> int:
+        """Bits below the first symbol of a window's first number."""
+        return int(self.widths[0]) - self.bits
+
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """For each symbol the column that it is in, and the bits below it."""
+        per, every = 64 // self.bits, np.arange(self.order)
+        last = np.minimum((every // per + 1) * per, self.order) - 1
+        return np.array([every // per, (last - every) * self.bits])
+
+    def pack(self, ids: Column, start: int, stop: int) -> NDArray[np.uint64]:
+        """The windows that begin at some positions of a text, in columns."""
+        own = ids[start : stop + self.order - 1]
+        columns = np.empty((self.columns, stop - start), np.uint64)
+        count = min(stop, len(ids)) - start
+        at = kernels.pack_windows(own, count, self.bits, self.widths, self.symbols, BOS, columns)
+        return columns[:, at:]
+
+    @property
+    def _drop(self) -> int:
+        """Bits of a window's first number that decide nothing while its place has to fit beside the others."""
+        return max(0, int(self.widths[0]) + _PIECE_BITS - 64) if self.columns > 1 else 0
+
+    def roughly_sorted(self, columns: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """The windows of a piece, sorted by the highest bits of their first numbers (all bits, if that is all)."""
+        if self.columns == 1:
+            return np.sort(columns)
+        keys, out = np.empty(columns.shape[1], np.uint64), np.empty_like(columns)
+        kernels.index_first(columns, self._drop, _PIECE_BITS, keys)
+        keys.sort()
+        kernels.in_order(columns, keys, _PIECE_BITS, out)
+        return out
+
+    def bound(self, numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """First numbers of windows without the bits that do not decide."""
+        return numbers >> np.uint64(self._drop) << np.uint64(self._drop)
+
+
+#: Different windows in columns, sorted, and how often each occurs.
+Counted = tuple[NDArray[np.uint64], NDArray[np.int64]]
+
+
+def sorted_windows(
+    ids: Column, windows: Windows, *, threads: int, scratch: Scratch, advance: Advance
+) -> Iterator[list[Counted]]:
+    """All windows of a text in rising order, some buckets at a time."""
+    bounds = _bounds(ids, windows)
+    runs = [Runs(scratch, np.uint32 if width <= 32 else np.uint64) for width in windows.widths]
+    starts: list[NDArray[np.int64]] = []
+
+    def run(number: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        start = number * _PIECE
+        out = windows.roughly_sorted(windows.pack(ids, start, min(start + _PIECE, len(ids))))
+        return np.concatenate([[0], np.searchsorted(out[0], bounds), [out.shape[1]]]), out
+
+    for number, (begin, out) in overlapped(run, iter(range(-(-len(ids) // _PIECE))), threads):
+        starts.append(begin)
+        for column, values in zip(runs, out, strict=True):
+            column.append(values.astype(column.dtype, copy=False))
+        advance(min(_PIECE, len(ids) - number * _PIECE))
+
+    def count(buckets: slice) -> list[Counted]:
+        parts = [(int(begin[buckets.start]), int(begin[buckets.stop])) for begin in starts]
+        read = [[column.read(number, *part) for number, part in enumerate(parts)] for column in runs]
+        found = []
+        for bucket in range(buckets.start, buckets.stop):
+            own = [slice(*(begin[bucket : bucket + 2] - begin[buckets.start]).tolist()) for begin in starts]
+            columns = [np.concatenate([part[one] for part, one in zip(each, own, strict=True)]) for each in read]
+            found.append(count_windows(np.array(columns, np.uint64), windows))
+        return found
+
+    for _, found in overlapped(count, slices(len(bounds) + 1, _BATCH), threads):
+        yield found
+
+
+def count_windows(columns: NDArray[np.uint64], windows: Windows) -> Counted:
+    """Sort windows, and count equal ones."""
+    size = columns.shape[1]
+    if not size:
+        return columns, np.empty(0, np.int64)
+    lowest, highest = int(columns[0].min()), int(columns[0].max())
+    if (highest - lowest).bit_length() + int(windows.widths[1:].sum()) <= 64:
+        base, keys = np.uint64(lowest), np.empty(size, np.uint64)
+        kernels.narrow(columns, base, windows.widths, keys)
+        keys.sort()
+        distinct, counts = np.empty(size, np.uint64), np.empty(size, np.int64)
+        n = kernels.count_equal(keys, distinct, counts)
+        found = np.empty((windows.columns, n), np.uint64)
+        kernels.widen(distinct[:n], base, windows.widths, found)
+        return found, counts[:n].copy()
+    # Places are kept in the lowest bits of what is sorted, so symbols come in as many at a time as there is room for.
+    index_bits, least = (size - 1).bit_length(), lowest >> windows.shift
+    widest = ((highest >> windows.shift) - least).bit_length()
+    ranks, keys = np.zeros(size, np.int64), np.empty(size, np.uint64)
+    first, n = 0, 1
+    while True:
+        room = 64 - index_bits - (n - 1).bit_length()
+        more = 1 + (room - widest) // windows.bits if first == 0 else room // windows.bits
+        if room < (widest if first == 0 else windows.bits):
+            raise TooLargeError("so many words cannot be counted; use a smaller vocabulary (--min-count)")
+        last = min(first + more, windows.order)
+        kernels.rank_keys(columns, ranks, first, last, windows.places, windows.bits, least, index_bits, keys)
+        keys.sort()
+        if last == windows.order:
+            break
+        n = kernels.rank_places(keys, index_bits, ranks)
+        first = last
+    distinct, counts = np.empty_like(columns), np.empty(size, np.int64)
+    n = kernels.count_ranked(columns, keys, index_bits, distinct, counts)
+    return distinct[:, :n].copy(), counts[:n].copy()
+
+
+def _bounds(ids: Column, windows: Windows) -> NDArray[np.uint64]:
+    """Bounds that cut windows, by their first numbers, into buckets of about equal size."""
+    buckets = min(len(ids) // _BUCKET, _PLACES * _AT_EACH // _SAMPLED)
+    if buckets < 2:
+        return np.empty(0, np.uint64)
+    places = np.linspace(0, max(len(ids) - _AT_EACH, 0), _PLACES).astype(np.int64)
+    sample = np.concatenate([windows.pack(ids, place, min(place + _AT_EACH, len(ids)))[0] for place in places.tolist()])
+    sample.sort()
+    return np.unique(windows.bound(sample[np.arange(1, buckets) * len(sample) // buckets]))
