@@ -38,8 +38,8 @@ SWEEPS = 40
 _THRESHOLD = 8.0
 _ANNEALED = 0.9
 #: In a long text, where words that occur at least so often make up this share, the most frequent ones find their
-#: classes first: after the first sweep only they move, until all words do in so many last sweeps. (In a short text, such
-#: as WikiText-2, that loses 0.4 % of perplexity; in one of 13 million words nothing.)
+#: classes first: after the first sweep only they move, until all words do in so many last sweeps. (In a short text,
+#: such as WikiText-2, that loses 0.4 % of perplexity; in one of 13 million words nothing.)
 _CORE = 0.93
 _OFTEN = 100
 _WHOLE = 3

@@ -16,8 +16,8 @@ def pack_windows(ids, count, bits, widths, pad, start_of_sentence, columns):
     """Pack the windows that begin at the first ``count`` positions; what follows these is there for their sake.
 
     A window ends before the next sentence starts, or with the text; what it lacks is ``pad``, which is more than any
-    symbol. One of a single word is left out. ``widths`` are the bits of each column. Windows fill the columns from their
-    end, each made of the next one; returns where the first is.
+    symbol. One of a single word is left out. ``widths`` are the bits of each column. Windows fill the columns from
+    their end, each made of the next one; returns where the first is.
     """
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     own, nothing = np.empty(len(widths), np.uint64), np.zeros(len(widths), np.uint64)
@@ -145,9 +145,9 @@ def add_tables(columns, counts, places, bits, pad, before, words, raw, starts, f
     """The n-grams of all orders from 2 up that different sorted windows begin with, after those of the bucket before.
 
     ``before`` is the last window of that bucket, or empty: n-grams that it begins with are known already, and
-    ``carried`` says how often each of them occurs once more. Row n - 2 of ``words``, ``raw`` and ``starts`` has the last
-    word of each new n-gram, how often it occurs, and where the n-grams of which it is the context start among the new
-    ones; ``firsts`` the first words of bigrams. ``sizes`` says how many there are of each order.
+    ``carried`` says how often each of them occurs once more. Row n - 2 of ``words``, ``raw`` and ``starts`` has the
+    last word of each new n-gram, how often it occurs, and where the n-grams of which it is the context start among the
+    new ones; ``firsts`` the first words of bigrams. ``sizes`` says how many there are of each order.
     """
     order, mask = places.shape[1], (1 << bits) - 1
     own, last = np.empty(order, np.int64), np.full(order, -1, np.int64)

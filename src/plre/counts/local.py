@@ -1,11 +1,11 @@
 """Counting on one machine, in memory or, for what does not fit, on disk.
 
-The windows of the text, each as long as the highest order, are sorted once (``sorting.py``). What windows begin with are
-the n-grams of all orders, in the order of their contexts and then of their words: as tables have them. An n-gram's suffix
-is found by that of its context, among the n-grams with that for a context.
+The windows of the text, each as long as the highest order, are sorted once (``sorting.py``). What windows begin with
+are the n-grams of all orders, in the order of their contexts and then of their words: as tables have them. An n-gram's
+suffix is looked for among the n-grams that follow the suffix of its context.
 
-Windows and tables are kept in a :class:`Scratch`, so the text may be larger than memory. What must fit is 8 bytes for each
-n-gram of the second highest order.
+Windows and tables are kept in a :class:`Scratch`, so the text may be larger than memory. What must fit is 8 bytes for
+each n-gram of the second highest order.
 """
 
 from __future__ import annotations
