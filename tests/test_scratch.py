@@ -69,12 +69,14 @@ def test_no_folder_for_temporary_files(tmp_path: Path) -> None:
 
 def everything_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let training keep nothing in memory, and cut the text into many pieces and buckets."""
-    from plre.counts import local
+    from plre.counts import local, sorting
 
     monkeypatch.setattr(module, "_SMALLEST_MEMORY", 0)
     monkeypatch.setattr(local, "_PIECE", 500)
-    monkeypatch.setattr(local, "_BUCKET", 100)
-    monkeypatch.setattr(local, "_BATCH", 3)
+    monkeypatch.setattr(sorting, "_PIECE_BITS", 9)
+    monkeypatch.setattr(sorting, "_PIECE", 512)
+    monkeypatch.setattr(sorting, "_BUCKET", 100)
+    monkeypatch.setattr(sorting, "_BATCH", 3)
 
 
 @pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")

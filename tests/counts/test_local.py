@@ -56,6 +56,12 @@ def test_one_word(order: int) -> None:
     assert counts.tokens == 2
 
 
+class Wide(Windows):
+    """Windows with room for many words more: three words in a number."""
+
+    bits = property(lambda self: np.full(self.order, 21))  # type: ignore[assignment]
+
+
 @given(sentences, st.integers(2, 6), st.booleans(), st.integers(1, 3))
 def test_pieces_buckets_and_columns_change_nothing(
     text: list[list[str]], order: int, markers: bool, threads: int
@@ -71,7 +77,7 @@ def test_pieces_buckets_and_columns_change_nothing(
         patch.setattr(sorting, "_SAMPLED", 1)
         patch.setattr(sorting, "_BATCH", 2)
         patch.setattr(local, "_PIECE", 5)
-        patch.setattr(sorting.Windows, "bits", 21)
+        patch.setattr(local, "Windows", Wide)
         cut = count_ngrams(encoded, order, threads=threads, scratch=Scratch(200))
     for one, other in zip(whole.tables, cut.tables, strict=True):
         for name in ("words", "children", "suffixes", "raw", "adjusted"):
@@ -81,16 +87,18 @@ def test_pieces_buckets_and_columns_change_nothing(
 @given(st.lists(st.lists(st.integers(0, 40), min_size=4, max_size=4), min_size=1, max_size=60), st.integers(6, 21))
 def test_windows_are_sorted_and_counted(rows: list[list[int]], bits: int) -> None:
     """Whether they fit into one number beside each other, or symbols come in a few at a time."""
-    windows = Windows(4, (1 << bits) - 1)
+    windows = Windows(((1 << bits) - 1,) * 4)
     spread = 1 << (bits - 6)
     columns = np.zeros((windows.columns, len(rows)), np.uint64)
     for i, row in enumerate(rows):
         for k, symbol in enumerate(row):
-            column, shift = windows.places[:, k].tolist()
+            column, shift, _ = windows.places[:, k].tolist()
             columns[column, i] |= np.uint64(symbol * spread << shift)
     found, counts = count_windows(columns, windows)
     expected = sorted(Counter(map(tuple, rows)).items())
     assert counts.tolist() == [count for _, count in expected]
     mask = (1 << bits) - 1
-    symbols = [[int(found[c, i]) >> shift & mask for c, shift in windows.places.T.tolist()] for i in range(len(counts))]
+    symbols = [
+        [int(found[c, i]) >> shift & mask for c, shift, _ in windows.places.T.tolist()] for i in range(len(counts))
+    ]
     assert [tuple(s // spread for s in each) for each in symbols] == [row for row, _ in expected]

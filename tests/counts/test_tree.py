@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import plre.counts.sorting as sorting
 import plre.counts.tree as tree
 from plre.counts.tree import Level, Map, Slot, count_tree
 from plre.errors import UsageError
@@ -70,7 +71,11 @@ def test_pieces_and_threads_change_nothing(text: list[list[int]], chosen: list[S
     whole = count_tree(ids, WORDS, MAPS, chosen)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tree, "_PIECE", 7)
-        patch.setattr(tree, "_BUCKET", 3)
+        patch.setattr(sorting, "_PIECE_BITS", 3)
+        patch.setattr(sorting, "_PIECE", 8)
+        patch.setattr(sorting, "_BUCKET", 3)
+        patch.setattr(sorting, "_AT_EACH", 5)
+        patch.setattr(sorting, "_SAMPLED", 1)
         for threads in (1, 2):
             for one, other in zip(whole, count_tree(ids, WORDS, MAPS, chosen, threads=threads), strict=True):
                 for name in Level.__annotations__:

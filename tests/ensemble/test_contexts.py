@@ -95,7 +95,7 @@ def hybrid(text: list[str], threads: int = 1, cut: int = 2, classes: int = 20): 
 def test_same_bytes_for_any_number_of_threads(text: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     _, _, one, _ = hybrid(text)
     monkeypatch.setattr("plre.counts.tree._PIECE", 777)
-    monkeypatch.setattr("plre.counts.tree._BUCKET", 99)
+    monkeypatch.setattr("plre.counts.sorting._BUCKET", 99)
     for threads in (1, 2):
         _, _, other, _ = hybrid(text, threads)
         for name, tensor in one.body.tensors.items():

@@ -48,7 +48,7 @@ def index_first(columns, drop, index_bits, keys):
 
 
 @kernel
-def in_order(columns, keys, index_bits, out):
+def put_in_order(columns, keys, index_bits, out):
     """Windows in the order of sorted keys that end with their places."""
     mask = (np.int64(1) << index_bits) - 1
     for column in range(columns.shape[0]):
@@ -91,20 +91,27 @@ def count_equal(keys, distinct, counts):
 
 
 @kernel
-def symbol_at(columns, i, k, places, mask):
-    """Symbol k of window i; ``places`` says in which column each symbol is, and above how many bits."""
+def symbol_at(columns, i, k, places):
+    """Symbol k of window i; ``places`` says in which column each is, above how many bits, and how many it has."""
+    mask = (np.int64(1) << places[2, k]) - 1
     return np.int64(columns[places[0, k], i] >> np.uint64(places[1, k])) & mask
 
 
 @kernel
-def rank_keys(columns, ranks, first, last, places, bits, least, index_bits, keys):
+def put_symbols(symbols, k, places, columns):
+    """Put symbol k of each window into its column, whose bits there are 0."""
+    for i in range(len(symbols)):
+        columns[places[0, k], i] |= np.uint64(symbols[i]) << np.uint64(places[1, k])
+
+
+@kernel
+def rank_keys(columns, ranks, first, last, places, least, index_bits, keys):
     """A number for each window that sorts as its rank and its symbols from ``first`` to ``last`` do, with its place."""
-    mask = (1 << bits) - 1
     for i in range(len(keys)):
         key = np.uint64(ranks[i])
         for k in range(first, last):
-            symbol = symbol_at(columns, i, k, places, mask) - (least if k == 0 else 0)
-            key = (key << np.uint64(bits)) | np.uint64(symbol)
+            symbol = symbol_at(columns, i, k, places) - (least if k == 0 else 0)
+            key = (key << np.uint64(places[2, k])) | np.uint64(symbol)
         keys[i] = (key << np.uint64(index_bits)) | np.uint64(i)
 
 
@@ -141,7 +148,7 @@ def count_ranked(columns, keys, index_bits, distinct, counts):
 
 
 @kernel
-def add_tables(columns, counts, places, bits, pad, before, words, raw, starts, firsts, sizes, carried):
+def add_tables(columns, counts, places, pad, before, words, raw, starts, firsts, sizes, carried):
     """The n-grams of all orders from 2 up that different sorted windows begin with, after those of the bucket before.
 
     ``before`` is the last window of that bucket, or empty: n-grams that it begins with are known already, and
@@ -149,17 +156,17 @@ def add_tables(columns, counts, places, bits, pad, before, words, raw, starts, f
     last word of each new n-gram, how often it occurs, and where the n-grams of which it is the context start among the
     new ones; ``firsts`` the first words of bigrams. ``sizes`` says how many there are of each order.
     """
-    order, mask = places.shape[1], (1 << bits) - 1
+    order = places.shape[1]
     own, last = np.empty(order, np.int64), np.full(order, -1, np.int64)
     if before.shape[1] > 0:
         for k in range(order):
-            last[k] = symbol_at(before, 0, k, places, mask)
+            last[k] = symbol_at(before, 0, k, places)
     sizes[:] = 0
     carried[:] = 0
     for i in range(len(counts)):
         same = 0
         for k in range(order):
-            own[k] = symbol_at(columns, i, k, places, mask)
+            own[k] = symbol_at(columns, i, k, places)
             same += same == k and own[k] == last[k]
         for n in range(2, order + 1):
             if own[n - 1] == pad:
@@ -178,4 +185,35 @@ def add_tables(columns, counts, places, bits, pad, before, words, raw, starts, f
             else:
                 carried[n - 2] += counts[i]
         for k in range(order):
+            last[k] = own[k]
+
+
+@kernel
+def add_contexts(columns, counts, places, before, symbols, starts, words, raw, sizes):
+    """The contexts of all levels that different sorted windows have, after those of the bucket before, and the events.
+
+    A window is a context, a symbol for each level, and a word; each is an event of the finest level. ``before`` is the
+    last window of that bucket, or empty. Row k of ``symbols`` and ``starts`` has the symbol of each new context of
+    level k + 1, and where what it holds starts among what is new: contexts one level finer, or events. ``sizes`` says
+    how many contexts there are of each level.
+    """
+    levels = places.shape[1] - 1
+    own, last = np.empty(levels, np.int64), np.full(levels, -1, np.int64)
+    if before.shape[1] > 0:
+        for k in range(levels):
+            last[k] = symbol_at(before, 0, k, places)
+    sizes[:] = 0
+    for i in range(len(counts)):
+        new = False
+        for k in range(levels):
+            own[k] = symbol_at(columns, i, k, places)
+            new |= own[k] != last[k]
+            if new:
+                at = sizes[k]
+                symbols[k, at] = own[k]
+                starts[k, at] = sizes[k + 1] if k + 1 < levels else i
+                sizes[k] += 1
+        words[i] = symbol_at(columns, i, levels, places)
+        raw[i] = counts[i]
+        for k in range(levels):
             last[k] = own[k]

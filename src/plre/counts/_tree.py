@@ -1,4 +1,4 @@
-"""Counting a tree of contexts: positions are sorted by word once, then by one slot of the chain after the other."""
+"""Counting a tree of contexts: what slots read, and bringing the events of a level to the one above it."""
 
 from __future__ import annotations
 
@@ -9,115 +9,65 @@ from plre.text._kernels import BOS
 
 
 @kernel
-def look_back(ids, first, last, reach, back):
-    """``back[i]`` becomes how many words before position i its sentence starts, at most ``reach`` + 1; 0 for ``<s>``.
+def look_back(ids, first, reach, back):
+    """How many words before each position from ``first`` on its sentence starts, at most ``reach`` + 1; 0 for ``<s>``.
 
     The text is read as if ``<s>`` stood before it.
     """
-    start = max(first - reach, 0) - 1
-    for i in range(start + 1, last):
+    start = -1
+    for i in range(len(ids)):
         if i >= first:
-            back[i] = 0 if ids[i] == BOS else min(i - start, reach + 1)
+            back[i - first] = 0 if ids[i] == BOS else min(i - start, reach + 1)
         if ids[i] == BOS:
             start = i
 
 
 @kernel
-def symbol_at(ids, i, back, table, distance):
-    """The symbol of the word ``distance`` before position i, whose sentence starts ``back`` words before it."""
-    w = ids[i - distance] if distance < back else BOS
-    return table[w] if len(table) > 0 else np.int32(w)
+def read_symbols(ids, first, back, depths, level, table, distance, ended, symbols):
+    """The symbol that a level's slot reads at each position from ``first`` on; ``ended`` where the chain has ended."""
+    for k in range(len(symbols)):
+        if depths[back[k]] < level:
+            symbols[k] = ended
+        else:
+            w = ids[first + k - distance] if distance < back[k] else BOS
+            symbols[k] = table[w] if len(table) > 0 else np.int32(w)
 
 
 @kernel
-def count_symbols(ids, first, last, back, table, distance, counts):
-    """Count the symbols of the chain's first slot over the predicted words of a piece of text."""
-    for i in range(first, last):
-        if back[i] > 0:
-            counts[symbol_at(ids, i, back[i], table, distance)] += 1
+def index_events(starts, words, word_bits, index_bits, keys):
+    """Context, word and place of each event of a piece as one number; ``starts`` says where those of a context are."""
+    for h in range(len(starts) - 1):
+        for e in range(starts[h] - starts[0], starts[h + 1] - starts[0]):
+            key = np.uint64(h) << np.uint64(word_bits) | np.uint64(words[e])
+            keys[e] = key << np.uint64(index_bits) | np.uint64(e)
 
 
 @kernel
-def deal_out(ids, first, last, back, table, distance, bucket_of, places, positions):
-    """Write the positions of a piece of text to their buckets; ``places`` says where each bucket goes on."""
-    for i in range(first, last):
-        if back[i] > 0:
-            bucket = bucket_of[symbol_at(ids, i, back[i], table, distance)]
-            positions[places[bucket]] = i
-            places[bucket] += 1
+def merge_events(keys, word_bits, index_bits, real, finer_raw, starts, words, raw, counts, merged):
+    """The events of a level from those one level finer, sorted by context, word and place.
 
-
-@kernel
-def sort_words(ids, positions, counters, words, order):
-    """The word of each position of a bucket, and the order in which words rise; ``counters`` are one for each word."""
-    counters[:] = 0
-    for k in range(len(positions)):
-        words[k] = ids[positions[k]]
-        counters[words[k]] += 1
-    prefix_sums(counters)
-    for k in range(len(positions)):
-        order[counters[words[k]]] = k
-        counters[words[k]] += 1
-
-
-@kernel
-def prefix_sums(counters):
-    """Turn counts into where each one's part of a sorted list starts; returns their sum."""
-    total = 0
-    for c in range(len(counters)):
-        total, counters[c] = total + counters[c], total
-    return total
-
-
-@kernel
-def read_symbols(ids, positions, back, depths, level, table, distance, symbols):
-    """The symbol that a level's slot reads at each position of a bucket; -1 where the chain has ended."""
-    for k in range(len(positions)):
-        i = np.int64(positions[k])
-        symbols[k] = symbol_at(ids, i, back[i], table, distance) if depths[back[i]] >= level else -1
-
-
-@kernel
-def refine(symbol_of, words, order, counters, node_of, event_of, parents, symbols, starts, event_words, raw, suffixes):
-    """One level of a bucket: nodes are pairs of a node one level coarser and the symbol of this level's slot.
-
-    ``order`` has the positions that are left, sorted by node and word; ``node_of`` and ``event_of`` say what each
-    belongs to. All of that is brought to this level: a stable sort by symbol, then by node, keeps words in order within
-    a node, so events need no sorting. Positions without a symbol are dropped. Returns how many nodes, events and
-    positions there are.
+    ``real`` says of each finer event whether its context is one. ``counts`` becomes in how many of those an event is
+    seen, ``merged`` the event that each finer one is part of, ``starts`` where the events of each context start.
+    Returns how many there are.
     """
-    counters[:] = 0
-    sizes = np.zeros(len(order) + 1, np.int32)
-    for k in order:
-        if symbol_of[k] >= 0:
-            counters[symbol_of[k]] += 1
-            sizes[node_of[k]] += 1
-    left = prefix_sums(counters)
-    prefix_sums(sizes)
-    by_symbol = np.empty(left, np.int32)
-    for k in order:
-        if symbol_of[k] >= 0:
-            by_symbol[counters[symbol_of[k]]] = k
-            counters[symbol_of[k]] += 1
-    for k in by_symbol:
-        order[sizes[node_of[k]]] = k
-        sizes[node_of[k]] += 1
-    nodes, events = 0, 0
-    parent, symbol, word = -1, -1, -1
-    for k in order[:left]:
-        if node_of[k] != parent or symbol_of[k] != symbol:
-            parent, symbol, word = node_of[k], symbol_of[k], -1
-            parents[nodes] = parent
-            symbols[nodes] = symbol
-            starts[nodes] = events
-            nodes += 1
-        if words[k] != word:
-            word = words[k]
-            event_words[events] = word
-            suffixes[events] = event_of[k]
-            raw[events] = 0
-            events += 1
-        raw[events - 1] += 1
-        node_of[k] = nodes - 1
-        event_of[k] = events - 1
-    return nodes, events, left
+    n = -1
+    before = np.uint64(0)
+    places, mask = (np.int64(1) << index_bits) - 1, (np.int64(1) << word_bits) - 1
+    open_context = 0
+    for i in range(len(keys)):
+        key = keys[i] >> np.uint64(index_bits)
+        e = np.int64(keys[i]) & places
+        if n < 0 or key != before:
+            before = key
+            n += 1
+            h = np.int64(key >> np.uint64(word_bits))
+            while open_context <= h:
+                starts[open_context] = n
+                open_context += 1
+            words[n] = np.int64(key) & mask
+            raw[n] = 0
+            counts[n] = 0
+        raw[n] += finer_raw[e]
+        counts[n] += real[e]
+        merged[e] = n
+    return n + 1

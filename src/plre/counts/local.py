@@ -10,6 +10,8 @@ each n-gram of the second highest order.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,8 +56,12 @@ def count_ngrams(
         root = np.array([0, words], np.int32)
         tables = [NgramTable(1, np.arange(words, dtype=np.int32), root, np.zeros(words, np.int32), raw, raw)]
         if order > 1:
-            growing = _GrowingTables(Windows(order, words), scratch)
-            for batch in sorted_windows(text.ids, growing.windows, threads=threads, scratch=scratch, advance=advance):
+            windows = Windows((words,) * order)
+            growing = _GrowingTables(windows, scratch)
+            for batch in sorted_windows(
+                windows, partial(_pack, windows, text.ids), len(text.ids),
+                threads=threads, scratch=scratch, advance=advance,
+            ):  # fmt: skip
                 growing.add(batch, threads)
             for n, (last, children, own) in enumerate(growing.finish(), 2):
                 suffixes = last if n == 2 else _suffixes(tables[-1], children, last, threads, scratch)
@@ -66,6 +72,14 @@ def count_ngrams(
 
         adjusted = parallel(adjust, range(1, order), threads if scratch.memory is None else 1)
     return Counts((*adjusted, tables[-1]), text.markers, len(text.ids) - text.sentences)
+
+
+def _pack(windows: Windows, ids: Column, start: int, stop: int) -> NDArray[np.uint64]:
+    """The windows that begin at some positions of a text."""
+    columns = np.empty((windows.columns, stop - start), np.uint64)
+    own = ids[start : stop + windows.order - 1]
+    bits, words = int(windows.bits[0]), windows.sizes[0]
+    return columns[:, _sorting.pack_windows(own, stop - start, bits, windows.widths, words, BOS, columns) :]
 
 
 class _GrowingTables:
@@ -79,7 +93,7 @@ class _GrowingTables:
         #: Where the n-grams of each context start: of order 3 and up, each among those of its order.
         self._children = [Growing(scratch, np.int32) for _ in range(self.orders - 1)]
         #: Of bigrams: how many each word has as its first.
-        self._bigrams = np.zeros(windows.symbols, np.int64)
+        self._bigrams = np.zeros(windows.sizes[0], np.int64)
         #: The counts of the newest n-grams, of which the last may occur again.
         self._open = [np.empty(0, np.int32) for _ in range(self.orders)]
         self._before = np.empty((windows.columns, 0), np.uint64)
@@ -98,7 +112,7 @@ class _GrowingTables:
             firsts = np.empty(len(counts), np.int32)
             sizes, carried = np.empty((2, self.orders), np.int64)
             _sorting.add_tables(
-                columns, counts, self.windows.places, self.windows.bits, self.windows.symbols, before,
+                columns, counts, self.windows.places, self.windows.sizes[0], before,
                 *made, firsts, sizes, carried,
             )  # fmt: skip
             parts = [made[k, n, :size].copy() for n, size in enumerate(sizes) for k in range(3)]

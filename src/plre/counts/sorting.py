@@ -12,7 +12,7 @@ dealt out to buckets one by one.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from plre.counts import _sorting as kernels
 from plre.errors import TooLargeError
 from plre.progress import Advance
-from plre.scratch import Column, Runs, Scratch, slices
-from plre.text.vocabulary import BOS
+from plre.scratch import Runs, Scratch, slices
 from plre.threads import overlapped
 
 #: Positions of a piece of text, and of a bucket.
@@ -40,46 +39,44 @@ _SAMPLED = 64
 
 @dataclass(frozen=True)
 class Windows:
-    """How windows of so many symbols are packed; ``symbols`` is how many different ones there are."""
+    """How windows are packed: how many different symbols there are at each place.
 
-    order: int
-    symbols: int
+    One number more than these stands for what is not there. Symbols stand in numbers of 64 bits, as many as fit.
+    """
+
+    sizes: tuple[int, ...]
 
     @property
-    def bits(self) -> int:
-        """Bits of a symbol. One number more than there are symbols stands for what is not there."""
-        return self.symbols.bit_length()
+    def order(self) -> int:
+        """Symbols of a window."""
+        return len(self.sizes)
+
+    @cached_property
+    def bits(self) -> NDArray[np.int64]:
+        """Bits of each symbol."""
+        return np.array([size.bit_length() for size in self.sizes])
+
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """For each symbol the number that it is in, how many bits are below it, and how many it has."""
+        columns, filled = [0], 0
+        for bits in self.bits.tolist():
+            columns.append(columns[-1] + (filled + bits > 64))
+            filled = bits if filled + bits > 64 else filled + bits
+        column = np.array(columns[1:])
+        below = np.cumsum(self.bits[::-1])[::-1] - self.bits
+        after = np.array([self.bits[column > which].sum() for which in column])
+        return np.array([column, below - after, self.bits])
 
     @cached_property
     def widths(self) -> NDArray[np.int64]:
         """The bits of each number that a window takes."""
-        per = 64 // self.bits
-        return np.array([min(per, self.order - k) * self.bits for k in range(0, self.order, per)])
+        return np.bincount(self.places[0], weights=self.bits).astype(np.int64)
 
     @property
     def columns(self) -> int:
         """Numbers that a window takes."""
         return len(self.widths)
-
-    @property
-    def shift(self) -> int:
-        """Bits below the first symbol of a window's first number."""
-        return int(self.widths[0]) - self.bits
-
-    @cached_property
-    def places(self) -> NDArray[np.int64]:
-        """For each symbol the column that it is in, and the bits below it."""
-        per, every = 64 // self.bits, np.arange(self.order)
-        last = np.minimum((every // per + 1) * per, self.order) - 1
-        return np.array([every // per, (last - every) * self.bits])
-
-    def pack(self, ids: Column, start: int, stop: int) -> NDArray[np.uint64]:
-        """The windows that begin at some positions of a text, in columns."""
-        own = ids[start : stop + self.order - 1]
-        columns = np.empty((self.columns, stop - start), np.uint64)
-        count = min(stop, len(ids)) - start
-        at = kernels.pack_windows(own, count, self.bits, self.widths, self.symbols, BOS, columns)
-        return columns[:, at:]
 
     @property
     def _drop(self) -> int:
@@ -93,7 +90,7 @@ class Windows:
         keys, out = np.empty(columns.shape[1], np.uint64), np.empty_like(columns)
         kernels.index_first(columns, self._drop, _PIECE_BITS, keys)
         keys.sort()
-        kernels.in_order(columns, keys, _PIECE_BITS, out)
+        kernels.put_in_order(columns, keys, _PIECE_BITS, out)
         return out
 
     def bound(self, numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -105,24 +102,31 @@ class Windows:
 Counted = tuple[NDArray[np.uint64], NDArray[np.int64]]
 
 
+#: Packs the windows that belong to a range of positions of a text.
+Pack = Callable[[int, int], NDArray[np.uint64]]
+
+
 def sorted_windows(
-    ids: Column, windows: Windows, *, threads: int, scratch: Scratch, advance: Advance
+    windows: Windows, pack: Pack, size: int, *, threads: int, scratch: Scratch, advance: Advance
 ) -> Iterator[list[Counted]]:
-    """All windows of a text in rising order, some buckets at a time."""
-    bounds = _bounds(ids, windows)
+    """All windows of a text with so many positions in rising order, some buckets at a time."""
+    bounds = _bounds(windows, pack, size)
     runs = [Runs(scratch, np.uint32 if width <= 32 else np.uint64) for width in windows.widths]
     starts: list[NDArray[np.int64]] = []
 
     def run(number: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
         start = number * _PIECE
-        out = windows.roughly_sorted(windows.pack(ids, start, min(start + _PIECE, len(ids))))
+        out = windows.roughly_sorted(pack(start, min(start + _PIECE, size)))
         return np.concatenate([[0], np.searchsorted(out[0], bounds), [out.shape[1]]]), out
 
-    for number, (begin, out) in overlapped(run, iter(range(-(-len(ids) // _PIECE))), threads):
+    for number, (begin, out) in overlapped(run, iter(range(-(-size // _PIECE))), threads):
         starts.append(begin)
         for column, values in zip(runs, out, strict=True):
             column.append(values.astype(column.dtype, copy=False))
-        advance(min(_PIECE, len(ids) - number * _PIECE))
+        advance(min(_PIECE, size - number * _PIECE))
+
+    if not starts:
+        return
 
     def count(buckets: slice) -> list[Counted]:
         parts = [(int(begin[buckets.start]), int(begin[buckets.stop])) for begin in starts]
@@ -153,18 +157,18 @@ def count_windows(columns: NDArray[np.uint64], windows: Windows) -> Counted:
         found = np.empty((windows.columns, n), np.uint64)
         kernels.widen(distinct[:n], base, windows.widths, found)
         return found, counts[:n].copy()
-    # Places are kept in the lowest bits of what is sorted, so symbols come in as many at a time as there is room for.
-    index_bits, least = (size - 1).bit_length(), lowest >> windows.shift
-    widest = ((highest >> windows.shift) - least).bit_length()
+    # Places are kept in the lowest bits of what is sorted, so symbols come in a few at a time, as there is room.
+    index_bits, shift = (size - 1).bit_length(), int(windows.places[1, 0])
+    least = lowest >> shift
+    bits = [((highest >> shift) - least).bit_length(), *windows.bits[1:].tolist()]
     ranks, keys = np.zeros(size, np.int64), np.empty(size, np.uint64)
     first, n = 0, 1
     while True:
         room = 64 - index_bits - (n - 1).bit_length()
-        more = 1 + (room - widest) // windows.bits if first == 0 else room // windows.bits
-        if room < (widest if first == 0 else windows.bits):
+        last = first + int(np.searchsorted(np.cumsum(bits[first:]), room, "right"))
+        if last == first:
             raise TooLargeError("so many words cannot be counted; use a smaller vocabulary (--min-count)")
-        last = min(first + more, windows.order)
-        kernels.rank_keys(columns, ranks, first, last, windows.places, windows.bits, least, index_bits, keys)
+        kernels.rank_keys(columns, ranks, first, last, windows.places, least, index_bits, keys)
         keys.sort()
         if last == windows.order:
             break
@@ -175,12 +179,12 @@ def count_windows(columns: NDArray[np.uint64], windows: Windows) -> Counted:
     return distinct[:, :n].copy(), counts[:n].copy()
 
 
-def _bounds(ids: Column, windows: Windows) -> NDArray[np.uint64]:
+def _bounds(windows: Windows, pack: Pack, size: int) -> NDArray[np.uint64]:
     """Bounds that cut windows, by their first numbers, into buckets of about equal size."""
-    buckets = min(len(ids) // _BUCKET, _PLACES * _AT_EACH // _SAMPLED)
+    buckets = min(size // _BUCKET, _PLACES * _AT_EACH // _SAMPLED)
     if buckets < 2:
         return np.empty(0, np.uint64)
-    places = np.linspace(0, max(len(ids) - _AT_EACH, 0), _PLACES).astype(np.int64)
-    sample = np.concatenate([windows.pack(ids, place, min(place + _AT_EACH, len(ids)))[0] for place in places.tolist()])
+    places = np.linspace(0, max(size - _AT_EACH, 0), _PLACES).astype(np.int64)
+    sample = np.concatenate([pack(place, min(place + _AT_EACH, size))[0] for place in places.tolist()])
     sample.sort()
     return np.unique(windows.bound(sample[np.arange(1, buckets) * len(sample) // buckets]))

@@ -11,29 +11,32 @@ words to symbols. Each level of the chain refines the context of the level befor
 Where ``<s>`` has been read there is nothing older: the chain ends as soon as all that is left would read ``<s>`` again.
 A slot that reads beyond the sentence's start otherwise reads ``<s>``.
 
-Everything is in memory, about 55 bytes for each word of the text.
+Contexts with the words after them are windows, which are sorted once (``sorting.py``): that gives the contexts of all
+levels, and the events of the finest. Those of a coarser level are the finer ones of each context, sorted by word and
+put together. Where a chain has ended, a symbol that no word has stands for the rest, and goes when all is counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plre.counts import _tree as kernels
-from plre.counts._kernels import add_words, close_buckets, count_predecessors, keep_raw
-from plre.errors import UsageError
-from plre.scratch import slices
+from plre.counts._kernels import add_words, count_predecessors, keep_raw
+from plre.counts._sorting import add_contexts, put_symbols
+from plre.counts.sorting import Counted, Windows, sorted_windows
+from plre.errors import TooLargeError, UsageError
+from plre.progress import Progress
+from plre.scratch import Column, Growing, Scratch, slices
 from plre.text.vocabulary import BOS, EOS
-from plre.threads import parallel
+from plre.threads import even_ranges, overlapped, parallel
 
-#: Positions of a piece of text, and the fewest of a bucket: the first slot's symbols are cut into buckets.
+#: Positions that are looked at together, and events of a piece, about.
 _PIECE = 1 << 20
-_BUCKET = 1 << 17
 #: The farthest word that a slot may look at.
 FARTHEST = 64
 
@@ -114,132 +117,218 @@ def depths(slots: Sequence[Slot]) -> NDArray[np.int64]:
 
 
 def count_tree(
-    ids: NDArray[np.int32], words: int, maps: Sequence[Map], slots: Sequence[Slot], *, threads: int = 1
+    ids: Column,
+    words: int,
+    maps: Sequence[Map],
+    slots: Sequence[Slot],
+    *,
+    threads: int = 1,
+    progress: Progress | None = None,
+    scratch: Scratch | None = None,
 ) -> list[Level]:
-    """The levels of a chain, from that without context up; ``ids`` is a text over a vocabulary of so many words.
-
-    Words after different symbols of the first slot have nothing to do with each other except as unigrams, so these
-    symbols are cut into buckets, which threads count one by one.
-    """
+    """The levels of a chain, from that without context up; ``ids`` is a text over a vocabulary of so many words."""
     check_chain(words, maps, slots)
-    counter = _Counter(np.ascontiguousarray(ids, np.int32), words, maps, slots)
-    buckets = counter.buckets(threads)
-    counted = parallel(counter.count, buckets, threads)
-    levels = []
-    nodes = events = np.zeros(len(buckets), np.int64)
-    for number in range(len(slots)):
-        parts = [bucket[number] for bucket in counted]
-        levels.append(_joined(parts, nodes, events))
-        nodes, events = (np.cumsum([0, *sizes[:-1]]) for sizes in
-                         ([len(p.parents) for p in parts], [len(p.words) for p in parts]))  # fmt: skip
-        for bucket in counted:
-            bucket[number] = _NOTHING
+    progress, scratch = progress or Progress(), scratch or Scratch()
+    reader = _Reader(ids, words, maps, slots)
+    with progress.stage("counting contexts", len(ids), "words") as advance:
+        growing = _GrowingContexts(reader.windows, scratch)
+        for batch in sorted_windows(
+            reader.windows, reader.pack, len(ids), threads=threads, scratch=scratch, advance=advance
+        ):
+            growing.add(batch, threads)
+        contexts, events = growing.finish()
+        levels = [_Counted(contexts[-1], events)]
+        for coarser in reversed(contexts[:-1]):
+            levels.append(_merged(coarser, levels[-1], words, scratch, threads))
+        return _without_ended(ids, words, levels[::-1])
+
+
+class _Reader:
+    """What the slots of a chain read in a text, as windows: a symbol for each level, and the word."""
+
+    def __init__(self, ids: Column, words: int, maps: Sequence[Map], slots: Sequence[Slot]) -> None:
+        self.ids = ids
+        self.slots = slots
+        self.depths = depths(slots)
+        self.reach = max(slot.distance for slot in slots)
+        tables = [maps[slot.map] for slot in slots]
+        self.tables = [np.empty(0, np.int32) if table is None else table for table in tables]
+        self.windows = Windows((*(words if table is None else int(table.max()) + 1 for table in tables), words))
+
+    def pack(self, start: int, stop: int) -> NDArray[np.uint64]:
+        """The windows of some positions; ``<s>`` is never predicted."""
+        before = min(start, self.reach + 1)
+        ids = np.ascontiguousarray(self.ids[start - before : stop], np.int32)
+        back, symbols = np.empty(stop - start, np.uint8), np.empty(stop - start, np.int32)
+        kernels.look_back(ids, before, self.reach, back)
+        columns = np.zeros((self.windows.columns, stop - start), np.uint64)
+        for k, (slot, table) in enumerate(zip(self.slots, self.tables, strict=True)):
+            ended = self.windows.sizes[k]
+            kernels.read_symbols(ids, before, back, self.depths, k + 1, table, slot.distance, ended, symbols)
+            put_symbols(symbols, k, self.windows.places, columns)
+        put_symbols(ids[before:], len(self.slots), self.windows.places, columns)
+        return columns[:, back > 0]
+
+
+@dataclass(frozen=True)
+class _Contexts:
+    """The contexts of a level: their symbols, and where what each holds starts, finer contexts or events.
+
+    ``ended`` is the symbol that says that the chain has ended before.
+    """
+
+    symbols: NDArray[np.int32]
+    starts: NDArray[np.int32]
+    ended: int
+
+
+@dataclass(frozen=True)
+class _Events:
+    """The events of a level: where those of each context start, their words, and how often they occur.
+
+    ``counts`` are Kneser-Ney's; ``merged`` is the event of this level that each event of the finer one is part of.
+    """
+
+    starts: NDArray[np.int32]
+    words: Column
+    raw: Column
+    counts: Column
+    merged: Column = None
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """A level as it is counted, with the contexts that stand for chains that have ended before."""
+
+    contexts: _Contexts
+    events: _Events
+
+    def real(self, first: int, last: int) -> NDArray[np.bool_]:
+        """Whether each event of some contexts is one of a chain that goes as far as this level."""
+        real = self.contexts.symbols[first:last] != self.contexts.ended
+        return np.repeat(real, np.diff(self.events.starts[first : last + 1]))
+
+
+class _GrowingContexts:
+    """The contexts of all levels and the events of the finest, made of windows in rising order."""
+
+    def __init__(self, windows: Windows, scratch: Scratch) -> None:
+        self.windows = windows
+        self.levels = windows.order - 1
+        self._symbols = [Growing(scratch, np.int32) for _ in range(self.levels)]
+        self._starts = [Growing(scratch, np.int32) for _ in range(self.levels)]
+        self._words, self._raw = Growing(scratch, np.int32), Growing(scratch, np.int32)
+        self._before = np.empty((windows.columns, 0), np.uint64)
+
+    def add(self, batch: list[Counted], threads: int) -> None:
+        """Go on with some buckets of windows."""
+        tasks = []
+        for columns, counts in batch:
+            if len(counts):
+                tasks.append((columns, counts, self._before))
+                self._before = columns[:, -1:]
+
+        def make(task: tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64]]) -> list[NDArray[np.int32]]:
+            columns, counts, before = task
+            symbols, starts = np.empty((2, self.levels, len(counts)), np.int32)
+            words, raw = np.empty((2, len(counts)), np.int32)
+            sizes = np.empty(self.levels, np.int64)
+            add_contexts(columns, counts, self.windows.places, before, symbols, starts, words, raw, sizes)
+            return [each[k, :size].copy() for k, size in enumerate(sizes) for each in (symbols, starts)] + [words, raw]
+
+        for *parts, words, raw in parallel(make, tasks, threads):
+            bases = [*(each.size for each in self._symbols[1:]), self._words.size]
+            for k, base in enumerate(bases):
+                self._symbols[k].append(parts[2 * k])
+                self._starts[k].append(parts[2 * k + 1] + np.int32(base))
+            self._words.append(words)
+            self._raw.append(raw)
+        if self._words.size >= 2**31:
+            raise TooLargeError("there are more than 2^31 different contexts with words; leave out a slot of the chain")
+
+    def finish(self) -> tuple[list[_Contexts], _Events]:
+        """The contexts of each level, and the events of the finest."""
+        ends = [*(each.size for each in self._symbols[1:]), self._words.size]
+        found = []
+        for k, end in enumerate(ends):
+            self._starts[k].append(np.array([end], np.int32))
+            symbols, starts = (np.asarray(each[k].finish()[:]) for each in (self._symbols, self._starts))
+            found.append(_Contexts(symbols, starts, self.windows.sizes[k]))
+        raw = self._raw.finish()
+        return found, _Events(found[-1].starts, self._words.finish(), raw, raw)
+
+
+def _merged(coarser: _Contexts, finer: _Counted, words: int, scratch: Scratch, threads: int) -> _Counted:
+    """A level from the one that is finer: the events of each context are those of all that refine it, put together."""
+    bounds = finer.events.starts[coarser.starts]
+    word_bits = max(1, (words - 1).bit_length())
+
+    def merge(piece: tuple[int, int]) -> list[NDArray[np.int32]]:
+        own = bounds[piece[0] : piece[1] + 1]
+        part = slice(int(own[0]), int(own[-1]))
+        size = part.stop - part.start
+        index_bits = max(1, (size - 1).bit_length())
+        if (piece[1] - piece[0]).bit_length() + word_bits + index_bits > 64:
+            raise TooLargeError("so many words cannot be counted; use a smaller vocabulary (--min-count)")
+        keys = np.empty(size, np.uint64)
+        kernels.index_events(own, finer.events.words[part], word_bits, index_bits, keys)
+        keys.sort()
+        real = finer.real(int(coarser.starts[piece[0]]), int(coarser.starts[piece[1]]))
+        starts = np.empty(piece[1] - piece[0], np.int32)
+        made, merged = np.empty((3, size), np.int32), np.empty(size, np.int32)
+        n = kernels.merge_events(keys, word_bits, index_bits, real, finer.events.raw[part], starts, *made, merged)
+        return [starts, *(each[:n].copy() for each in made), merged]
+
+    columns = [Growing(scratch, np.int32) for _ in range(5)]
+    pieces = even_ranges(bounds, 0, len(coarser.symbols), max(1, len(finer.events.words) // _PIECE))
+    for _, (starts, own, raw, counts, merged) in overlapped(merge, iter(pieces), threads):
+        base = np.int32(columns[1].size)
+        for column, made in zip(columns, (starts + base, own, raw, counts, merged + base), strict=True):
+            column.append(made)
+    columns[0].append(np.array([columns[1].size], np.int32))
+    starts, own, raw, counts, merged = (column.finish() for column in columns)
+    return _Counted(coarser, _Events(np.asarray(starts[:]), own, raw, counts, merged))
+
+
+def _without_ended(ids: Column, words: int, counted: list[_Counted]) -> list[Level]:
+    """All levels, that without context first, without what stands for chains that have ended before."""
+    levels: list[Level] = []
+    kept_contexts = np.zeros(1, np.int32)
+    children = np.array([0, len(counted[0].contexts.symbols)])
+    merged, kept_events = counted[0].events.words, np.arange(words, dtype=np.int32)
+    for number, each in enumerate(counted):
+        real, events = each.contexts.symbols != each.contexts.ended, each.real(0, len(each.contexts.symbols))
+        parents = np.repeat(kept_contexts, np.diff(children))
+        suffixes = kept_events[np.asarray(merged[:])[events]]
+        kept_contexts, kept_events = (np.cumsum(each, dtype=np.int32) - 1 for each in (real, events))
+        sizes = np.diff(each.events.starts)[real]
+        raw, counts = np.asarray(each.events.raw[:])[events], np.asarray(each.events.counts[:])[events]
+        keep_raw(raw, counts)
+        levels.append(
+            Level(
+                parents[real],
+                each.contexts.symbols[real],
+                np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
+                np.asarray(each.events.words[:])[events],
+                raw,
+                counts,
+                suffixes,
+            )
+        )
+        if number + 1 < len(counted):
+            children, merged = each.contexts.starts, each.events.merged
     return [_root(ids, words, levels[0]), *levels]
 
 
-class _Counter:
-    """Counts one text, bucket by bucket."""
-
-    def __init__(self, ids: NDArray[np.int32], words: int, maps: Sequence[Map], slots: Sequence[Slot]) -> None:
-        self.ids = ids
-        self.words = words
-        self.slots = slots
-        self.depths = depths(slots)
-        empty = np.empty(0, np.int32)
-        self.tables: list[NDArray[np.int32]] = []
-        self.sizes: list[int] = []
-        for slot in slots:
-            table = maps[slot.map]
-            self.tables.append(empty if table is None else table)
-            self.sizes.append(words if table is None else int(table.max()) + 1)
-        self.back = np.empty(len(ids), np.uint8)
-
-    def buckets(self, threads: int) -> list[NDArray[np.int32]]:
-        """The positions of each bucket, in the order of the text."""
-        pieces = list(slices(len(self.ids), _PIECE))
-        first = self.tables[0], self.slots[0].distance
-        reach = max(slot.distance for slot in self.slots)
-
-        by_piece = np.zeros((len(pieces), self.sizes[0]), np.int32)
-
-        def count(number: int) -> None:
-            piece = pieces[number]
-            kernels.look_back(self.ids, piece.start, piece.stop, reach, self.back)
-            kernels.count_symbols(self.ids, piece.start, piece.stop, self.back, *first, by_piece[number])
-
-        parallel(count, range(len(pieces)), threads)
-        total = by_piece.sum(axis=0)
-        ends = np.empty(len(total), np.int64)
-        closed, _ = close_buckets(total, 0, _BUCKET, 0, ends)
-        bounds = np.unique([0, *ends[:closed], len(total)])
-        bucket_of = np.repeat(np.arange(len(bounds) - 1, dtype=np.int32), np.diff(bounds))
-        sizes = np.add.reduceat(by_piece, bounds[:-1], axis=1)
-        begins = np.cumsum([0, *sizes.sum(axis=0)])
-        places = begins[:-1] + np.cumsum(sizes, axis=0) - sizes
-        positions = np.empty(begins[-1], np.int32)
-
-        def deal_out(number: int) -> None:
-            piece = pieces[number]
-            own = places[number]
-            kernels.deal_out(self.ids, piece.start, piece.stop, self.back, *first, bucket_of, own, positions)
-
-        parallel(deal_out, range(len(pieces)), threads)
-        return [positions[begin:end] for begin, end in pairwise(begins)]
-
-    def count(self, positions: NDArray[np.int32]) -> list[Level]:
-        """All levels of one bucket; numbers of nodes and events count from the bucket's first."""
-        words, order, symbol_of = (np.empty(len(positions), np.int32) for _ in range(3))
-        counters = np.empty(max(self.words, *self.sizes), np.int32)
-        kernels.sort_words(self.ids, positions, counters[: self.words], words, order)
-        node_of, event_of = np.zeros(len(positions), np.int32), words.copy()
-        made = [np.empty(len(positions), np.int32) for _ in range(6)]
-        levels: list[Level] = []
-        for number, (slot, table, size) in enumerate(zip(self.slots, self.tables, self.sizes, strict=True), 1):
-            kernels.read_symbols(self.ids, positions, self.back, self.depths, number, table, slot.distance, symbol_of)
-            nodes, events, left = kernels.refine(symbol_of, words, order, counters[:size], node_of, event_of, *made)
-            order = order[:left]
-            parents, symbols, starts = (column[:nodes].copy() for column in made[:3])
-            event_words, raw, suffixes = (column[:events].copy() for column in made[3:])
-            if levels:
-                _adjust(levels[-1], suffixes)
-            levels.append(Level(parents, symbols, starts, event_words, raw, np.zeros(events, np.int32), suffixes))
-        _adjust(levels[-1], np.empty(0, np.int32))
-        return levels
-
-
-_NOTHING = Level(*([np.empty(0, np.int32)] * 7))
-
-
-def _adjust(level: Level, finer: NDArray[np.int32]) -> None:
-    """Fill in Kneser-Ney's counts; ``finer`` are the suffixes of the next level's events."""
-    count_predecessors(finer, level.counts)
-    keep_raw(level.raw, level.counts)
-
-
-def _joined(parts: list[Level], nodes: NDArray[np.int64], events: NDArray[np.int64]) -> Level:
-    """The buckets of a level end to end; one level coarser they begin with these nodes and events."""
-    first = np.cumsum([0, *(len(part.words) for part in parts)])
-    for part, node, event, start in zip(parts, nodes, events, first, strict=False):
-        np.add(part.parents, node, out=part.parents, casting="unsafe")
-        np.add(part.suffixes, event, out=part.suffixes, casting="unsafe")
-        np.add(part.starts, start, out=part.starts, casting="unsafe")
-    return Level(
-        np.concatenate([part.parents for part in parts]),
-        np.concatenate([part.symbols for part in parts]),
-        np.concatenate([*(part.starts for part in parts), first[-1:].astype(np.int32)]),
-        np.concatenate([part.words for part in parts]),
-        np.concatenate([part.raw for part in parts]),
-        np.concatenate([part.counts for part in parts]),
-        np.concatenate([part.suffixes for part in parts]),
-    )
-
-
-def _root(ids: NDArray[np.int32], words: int, first: Level) -> Level:
+def _root(ids: Column, words: int, first: Level) -> Level:
     """The level without context, whose events are all words."""
-    raw = np.zeros(words, np.int32)
-    add_words(ids, raw)
+    occurrences = np.zeros(words, np.int64)
+    for part in slices(len(ids), _PIECE):
+        add_words(ids[part], occurrences)
+    raw = occurrences.astype(np.int32)
     raw[BOS] = 0
     zero, every = np.zeros(1, np.int32), np.arange(words, dtype=np.int32)
-    level = Level(zero, zero, np.array([0, words], np.int32), every, raw, np.zeros(words, np.int32), every)
-    _adjust(level, first.suffixes)
-    return level
+    counts = np.zeros(words, np.int32)
+    count_predecessors(first.suffixes, counts)
+    keep_raw(raw, counts)
+    return Level(zero, zero, np.array([0, words], np.int32), every, raw, counts, every)

@@ -23,6 +23,8 @@ from plre.ensemble import _contexts as kernels
 from plre.errors import UsageError
 from plre.model.component import Component
 from plre.model.contexts import WORDS, ContextLevel, assemble
+from plre.progress import Progress
+from plre.scratch import Column, Scratch
 from plre.smoothing.discounts import Steps, counts_of_counts, estimate
 from plre.text.vocabulary import BOS, EOS
 from plre.threads import even_ranges, parallel
@@ -32,7 +34,7 @@ _PIECES = 64
 
 
 def build_tree(
-    ids: NDArray[np.int32],
+    ids: Column,
     words: int,
     maps: Sequence[Map],
     slots: Sequence[Slot],
@@ -42,6 +44,8 @@ def build_tree(
     markers: bool = True,
     metadata: Mapping[str, Any] | None = None,
     threads: int = 1,
+    progress: Progress | None = None,
+    scratch: Scratch | None = None,
 ) -> Component:
     """The model of a text, given as ids over a vocabulary of so many words.
 
@@ -54,7 +58,7 @@ def build_tree(
     if cut < 1:
         raise UsageError(f"cut must be at least 1, not {cut}")
     slots = [Slot(*slot) for slot in slots]
-    counted = count_tree(ids, words, maps, slots, threads=threads)
+    counted = count_tree(ids, words, maps, slots, threads=threads, progress=progress, scratch=scratch)
     if not counted[0].raw.any():
         raise UsageError("the text has no words; there is nothing to learn from")
     if discounts is None:

@@ -168,11 +168,10 @@ class Workshop:
             used = sorted({which for which, _ in chain})
             maps = [classes_of(self.vocab, self.classes(wanted[k - 1]), counts).symbols if k else None for k in used]
             slots = [Slot(used.index(which), distance) for which, distance in chain]
-            with self.progress.stage("counting contexts"):
-                self._trees[key] = build_tree(
-                    np.asarray(self.text.ids[:]), len(self.vocab), maps, slots, cut=recipe.members.least,
-                    markers=self.text.markers, threads=self.threads,
-                )  # fmt: skip
+            self._trees[key] = build_tree(
+                self.text.ids, len(self.vocab), maps, slots, cut=recipe.members.least, markers=self.text.markers,
+                **self.how,
+            )  # fmt: skip
         return self._trees[key]
 
     def _tree_key(self, recipe: Recipe, chain: Chain) -> str:
