@@ -21,6 +21,7 @@ SECTIONS = {
     "presets": "The presets",
     "train": "Training",
     "memory": "Training in bounded memory",
+    "large": "A text of the size of Large-English",
     "scaling": "Time and the size of the text",
     "scoring": "Scoring a long text",
     "python": "One question at a time from Python",

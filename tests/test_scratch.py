@@ -10,7 +10,7 @@ import pytest
 import plre
 from plre import scratch as module
 from plre.errors import PlreError, UsageError
-from plre.scratch import Growing, Runs, Scratch, Stored, parse_size
+from plre.scratch import Growing, Mapped, Runs, Scratch, Stored, parse_size
 
 
 @pytest.mark.parametrize("memory", [None, 0, 100, 10**6])
@@ -39,6 +39,12 @@ def test_runs_can_be_read_and_changed(tmp_path: Path, memory: int | None) -> Non
     np.testing.assert_array_equal(runs.read(3, 4, 8), [3, 7, 8, 3])
     np.testing.assert_array_equal(runs.gather([(0, 1), (2, 2), (0, 2), (5, 6), (0, 0)]), [0, 2, 2, 7])
     np.testing.assert_array_equal(runs.take(3)[5:7], [7, 8])
+
+
+def test_a_mapped_column_is_read_through_its_table() -> None:
+    column = Mapped(np.array([2, 0, 1, 2]), np.array([5, 6, 7]))
+    assert len(column) == 4
+    assert column[1:].tolist() == [5, 6, 7]
 
 
 def test_memory_is_given_back() -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre.errors import PlreError, UsageError
+from plre.memory_limit import usable_memory
 
 #: The same things can be asked of both: ``len``, and slices, which are arrays.
 Column = Any
@@ -113,6 +114,21 @@ class Stored:
         return self.file.read(self.dtype, start * self.dtype.itemsize, max(0, stop - start))
 
 
+class Mapped:
+    """What a table says of each number of a column; nothing is kept."""
+
+    def __init__(self, column: Column, table: NDArray[Any]) -> None:
+        self.column = column
+        self.table = table
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def __getitem__(self, part: slice) -> NDArray[Any]:
+        found: NDArray[Any] = self.table[self.column[part]]
+        return found
+
+
 class Growing:
     """A column that is made from its beginning to its end."""
 
@@ -204,7 +220,7 @@ class Runs:
 
 def scratch_within(memory: int | str | None, tmp: str | os.PathLike[str] | None, parts: int) -> Scratch:
     """One of so many parts of the memory is for long arrays, the others for work on them."""
-    size = machine_memory() * 4 // 5 if memory is None else parse_size(str(memory))
+    size = usable_memory() * 4 // 5 if memory is None else parse_size(str(memory))
     if size < _SMALLEST_MEMORY:
         raise UsageError(f"this needs at least {_SMALLEST_MEMORY // 10**6}M of memory, not {memory}")
     return Scratch(size // parts, None if tmp is None else os.fspath(tmp))
@@ -224,11 +240,6 @@ def parse_size(text: str) -> int:
     except ValueError:
         raise UsageError(f"a size is a number and a unit, for example 500M or 2G, not {text!r}") from None
     return size
-
-
-def machine_memory() -> int:
-    """Bytes of memory that this machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 4 * 10**9
 
 
 def slices(size: int, step: int) -> Iterator[slice]:

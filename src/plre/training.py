@@ -110,7 +110,7 @@ def train(
     class_sweeps * how often every word is offered another class
     seed         of the random starts of factorisations and clusterings: same seed, same model
     memory       bytes, or for example "2G": what training may take. What does not fit goes to files in ``tmp``. Without
-                 it, four fifths of the machine's memory
+                 it, four fifths of the memory of the machine, or of the container
     tmp          the folder for temporary files
     quantise     bits of a probability in the model, 8 or 16 instead of 32; what it costs is noted
     prune        a threshold such as 1e-8: n-grams that matter less are left out, see :func:`plre.prune`

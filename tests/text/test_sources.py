@@ -13,7 +13,7 @@ import pytest
 from plre.errors import TextError, UsageError
 from plre.text import sources
 from plre.text.encode import TextOptions, encode_text
-from plre.text.sources import read_blocks
+from plre.text.sources import raw_blocks, read_blocks
 from plre.text.vocabulary import Vocabulary
 
 TEXT = b"the cat sat\non the mat\n" * 50
@@ -199,3 +199,14 @@ def test_progress_covers_the_file(tmp_path: Path) -> None:
     path = tmp_path / "t.gz"
     path.write_bytes(gzip.compress(TEXT))
     assert sum(block.read for block in read_blocks(path)) == path.stat().st_size
+
+
+def test_what_has_no_white_space_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(sources, "_LONGEST_WORD", 250)
+    path = tmp_path / "words.txt"
+    path.write_bytes(b"a b\n" + b"x" * 240 + b" " + b"y" * 240 + b" c\n")
+    assert sum(len(block.data.split()) for block in raw_blocks(path)) == 5
+    path.write_bytes(b"a b\n" + b"x" * 240 + b" " + b"y" * 500)
+    with pytest.raises(TextError, match=r"words\.txt:2: more than .* without white space"):
+        list(raw_blocks(path))

@@ -43,7 +43,8 @@ def memory_options(function: F) -> F:
         click.option(
             "--memory",
             metavar="SIZE",
-            help="What this may take, such as 4G; the rest goes to files in --tmp.  [default: 80 % of the machine's]",
+            help="What this may take, such as 4G; the rest goes to files in --tmp.  [default: 80 % of what the machine "
+            "or the container has]",
         ),
     ):
         function = option(function)

@@ -20,8 +20,8 @@ from plre.comparison.store import Files, Result, Store
 from plre.comparison.texts import TextPath, read_text, sentence_tokens
 from plre.comparison.work import Task
 from plre.errors import PlreError, UsageError
+from plre.memory_limit import usable_memory
 from plre.reporting.machine import describe_machine
-from plre.scratch import machine_memory
 from plre.text.sources import Errors
 from plre.threads import cpu_count
 
@@ -147,7 +147,7 @@ class _JobRunner:
             model=str(files.model.absolute()),
             scores=str(files.scores.absolute()),
             threads=self.threads,
-            memory=machine_memory() * 4 // 5 // self.workers,
+            memory=usable_memory() * 4 // 5 // self.workers,
             reading=self.settings.reading(),
         )
 

@@ -21,11 +21,10 @@ from plre.ensemble.recipe import Recipe
 from plre.model.component import Component
 from plre.model.lm import LanguageModel
 from plre.progress import Progress
-from plre.scratch import Growing, Scratch, slices
+from plre.scratch import Mapped, Scratch
 from plre.text.encode import EncodedText
 from plre.text.vocabulary import BOS, EOS, SPECIAL, UNK, Vocabulary
 
-_PIECE = 1 << 20
 #: A word that never occurs counts as this much within the class of unknown words.
 _NEVER = 0.5
 
@@ -44,12 +43,9 @@ class Classes:
         about = {**classes.about, "method": "class", "classes": len(self.names) - len(SPECIAL)}
         return replace(classes, symbols=symbols, shares=np.append(self.shares, np.float32(0)), about=about)
 
-    def of(self, text: EncodedText, scratch: Scratch) -> EncodedText:
+    def of(self, text: EncodedText) -> EncodedText:
         """The text, with each word's class in its place."""
-        ids = Growing(scratch, np.int32)
-        for part in slices(len(text.ids), _PIECE):
-            ids.append(self.symbols[text.ids[part]])
-        return EncodedText(ids.finish(), self.names, text.markers, text.sentences, text.unknown)
+        return EncodedText(Mapped(text.ids, self.symbols), self.names, text.markers, text.sentences, text.unknown)
 
 
 def classes_of(vocab: Vocabulary, found: NDArray[np.int32], counts: NDArray[np.int32]) -> Classes:
@@ -97,7 +93,7 @@ class ClassBuilder:
         found = exchange(bigrams, recipe.classes, seed=recipe.seed, threads=threads, progress=progress)
         self.classes = classes_of(text.vocab, found, np.asarray(bigrams[1].raw[:]))
         del bigrams
-        counts = counter(self.classes.of(text, scratch), recipe.order, **how)
+        counts = counter(self.classes.of(text), recipe.order, **how)
         #: Classes are few and all are frequent, so that the lowest orders have no singletons to learn discounts from:
         #: the fallback is nothing to warn about.
         self._builder = Builder(counts, self.classes.names, recipe, warn=False, **how)

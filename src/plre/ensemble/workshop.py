@@ -149,7 +149,7 @@ class Workshop:
         if wanted not in self._class_builders:
             classes = classes_of(self.vocab, self.classes(wanted), np.asarray(self.bigrams()[1].raw[:]))
             recipe = Recipe(wanted.order, "class", **{**BASELINES["class"], "classes": wanted.classes})
-            counted = self.counter(classes.of(self.text, self.scratch), wanted.order, **self.how)
+            counted = self.counter(classes.of(self.text), wanted.order, **self.how)
             whole = Builder(counted, classes.names, recipe, warn=False, **self.how)
             if dev is not None:
                 self._fitted[wanted] = fit_discounts(whole, classes.symbols[dev], leave_one_out=False)

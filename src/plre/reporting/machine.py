@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from pathlib import Path
 
-from plre.scratch import machine_memory
+from plre.memory_limit import usable_memory
 from plre.threads import cpu_count
 
 
@@ -16,5 +16,5 @@ def describe_machine() -> str:
     if info.exists():
         names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
         model = names[0] if names else model
-    memory = machine_memory() / 2**30
+    memory = usable_memory() / 2**30
     return f"{model}, {cpu_count()} cores, {memory:.0f} GB, {platform.system()}, Python {platform.python_version()}"

@@ -24,6 +24,8 @@ Source = str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]]
 Errors = Literal["strict", "replace"]
 
 BLOCK_BYTES = 1 << 22
+#: So many bytes without white space are no word.
+_LONGEST_WORD = 1 << 20
 _SPACES = b" \t\n\r\v\f"
 _BOM = b"\xef\xbb\xbf"
 
@@ -127,6 +129,7 @@ def _file_blocks(path: str, cuts: bytes) -> Iterator[Block]:
     line = 1
     position = 0
     tail: list[bytes] = []
+    unbroken = 0
     try:
         with _opened(path) as (raw, text):
             first = True
@@ -140,8 +143,16 @@ def _file_blocks(path: str, cuts: bytes) -> Iterator[Block]:
                     break
                 cut = max(data.rfind(cuts[i : i + 1]) for i in range(len(cuts))) + 1
                 if not cut:
+                    space = max(data.rfind(_SPACES[i : i + 1]) for i in range(len(_SPACES)))
+                    unbroken = len(data) - space - 1 + (unbroken if space < 0 else 0)
+                    if unbroken > _LONGEST_WORD:
+                        raise TextError(
+                            f"{name}:{line}: more than {_LONGEST_WORD / 1e6:.0f} MB without white space: this is no "
+                            "text of words; plre reads words that are separated by spaces, a sentence a line"
+                        )
                     tail.append(data)
                     continue
+                unbroken = 0
                 body = b"".join((*tail, data[:cut]))
                 tail = [data[cut:]]
                 here = raw.tell() if raw.seekable() else position + len(body)
