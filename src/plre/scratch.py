@@ -171,7 +171,7 @@ class Growing:
 
 
 class Runs:
-    """Many arrays of one type, each in memory or on disk; parts of them can be read and written."""
+    """Many arrays of one type, each in memory or on disk; parts of them can be read."""
 
     def __init__(self, scratch: Scratch, dtype: Any) -> None:
         self.scratch = scratch
@@ -202,20 +202,6 @@ class Runs:
             return self.read(run, 0, where[1])
         self._runs[run] = (0, 0)
         return where
-
-    def write(self, run: int, start: int, values: NDArray[Any]) -> None:
-        """Change a part of an array."""
-        where = self._runs[run]
-        if isinstance(where, tuple):
-            assert self._file is not None
-            self._file.write(values, where[0] + start * self.dtype.itemsize)
-        else:
-            where[start : start + len(values)] = values
-
-    def gather(self, parts: list[tuple[int, int]]) -> NDArray[Any]:
-        """Part ``parts[i]`` of each array i, end to end."""
-        pieces = [self.read(i, start, stop) for i, (start, stop) in enumerate(parts) if stop > start]
-        return np.concatenate(pieces) if pieces else np.empty(0, self.dtype)
 
 
 def scratch_within(memory: int | str | None, tmp: str | os.PathLike[str] | None, parts: int) -> Scratch:

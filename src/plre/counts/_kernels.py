@@ -19,22 +19,6 @@ def add_words(ids, counts):
 
 
 @kernel
-def close_buckets(raw, first, size, carried, bounds):
-    """Cut the contexts from ``first`` on into buckets of about ``size`` positions: write where buckets end.
-
-    ``carried`` positions belong to the open bucket. Returns the number of ends and what is carried on.
-    """
-    n = 0
-    for k in range(len(raw)):
-        carried += raw[k] + 1
-        if carried >= size:
-            bounds[n] = first + k + 1
-            n += 1
-            carried = 0
-    return n, carried
-
-
-@kernel
 def find_suffixes(contexts, children, words, lower_children, lower_words, suffixes):
     """The suffix of each n-gram of a piece: that of its context, followed by the same word.
 

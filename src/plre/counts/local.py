@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from plre.counts import _kernels as kernels
 from plre.counts import _sorting
 from plre.counts.ngrams import Counts, NgramTable
-from plre.counts.sorting import Counted, Windows, sorted_windows
+from plre.counts.sorting import Bucket, Windows, sorted_windows
 from plre.errors import TooLargeError
 from plre.progress import Progress
 from plre.scratch import Column, Growing, Scratch, slices
@@ -96,18 +96,12 @@ class _GrowingTables:
         self._bigrams = np.zeros(windows.sizes[0], np.int64)
         #: The counts of the newest n-grams, of which the last may occur again.
         self._open = [np.empty(0, np.int32) for _ in range(self.orders)]
-        self._before = np.empty((windows.columns, 0), np.uint64)
 
-    def add(self, batch: list[Counted], threads: int) -> None:
+    def add(self, buckets: list[Bucket], threads: int) -> None:
         """Go on with some buckets of windows."""
-        tasks = []
-        for columns, counts in batch:
-            if len(counts):
-                tasks.append((columns, counts, self._before))
-                self._before = columns[:, -1:]
 
-        def make(task: tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64]]) -> list[NDArray[np.int32]]:
-            columns, counts, before = task
+        def make(bucket: Bucket) -> list[NDArray[np.int32]]:
+            columns, counts, before = bucket
             made = np.empty((3, self.orders, len(counts)), np.int32)
             firsts = np.empty(len(counts), np.int32)
             sizes, carried = np.empty((2, self.orders), np.int64)
@@ -118,7 +112,7 @@ class _GrowingTables:
             parts = [made[k, n, :size].copy() for n, size in enumerate(sizes) for k in range(3)]
             return [*parts, firsts[: sizes[0]].copy(), carried.astype(np.int32)]
 
-        for *parts, firsts, carried in parallel(make, tasks, threads):
+        for *parts, firsts, carried in parallel(make, buckets, threads):
             kernels.add_words(firsts, self._bigrams)
             totals = [words.size for words in self._words]
             for n in range(self.orders):

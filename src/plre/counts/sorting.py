@@ -100,6 +100,8 @@ class Windows:
 
 #: Different windows in columns, sorted, and how often each occurs.
 Counted = tuple[NDArray[np.uint64], NDArray[np.int64]]
+#: The same of a bucket, with the last window before it (no column has any, if it is the first).
+Bucket = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64]]
 
 
 #: Packs the windows that belong to a range of positions of a text.
@@ -108,7 +110,7 @@ Pack = Callable[[int, int], NDArray[np.uint64]]
 
 def sorted_windows(
     windows: Windows, pack: Pack, size: int, *, threads: int, scratch: Scratch, advance: Advance
-) -> Iterator[list[Counted]]:
+) -> Iterator[list[Bucket]]:
     """All windows of a text with so many positions in rising order, some buckets at a time."""
     bounds = _bounds(windows, pack, size)
     runs = [Runs(scratch, np.uint32 if width <= 32 else np.uint64) for width in windows.widths]
@@ -131,14 +133,20 @@ def sorted_windows(
     def count(buckets: slice) -> list[Counted]:
         parts = [(int(begin[buckets.start]), int(begin[buckets.stop])) for begin in starts]
         read = [[column.read(number, *part) for number, part in enumerate(parts)] for column in runs]
-        found = []
+        counted = []
         for bucket in range(buckets.start, buckets.stop):
             own = [slice(*(begin[bucket : bucket + 2] - begin[buckets.start]).tolist()) for begin in starts]
             columns = [np.concatenate([part[one] for part, one in zip(each, own, strict=True)]) for each in read]
-            found.append(count_windows(np.array(columns, np.uint64), windows))
-        return found
+            counted.append(count_windows(np.array(columns, np.uint64), windows))
+        return counted
 
-    for _, found in overlapped(count, slices(len(bounds) + 1, _BATCH), threads):
+    before = np.empty((windows.columns, 0), np.uint64)
+    for _, counted in overlapped(count, slices(len(bounds) + 1, _BATCH), threads):
+        found = []
+        for columns, counts in counted:
+            if len(counts):
+                found.append((columns, counts, before))
+                before = columns[:, -1:]
         yield found
 
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from plre.counts import _tree as kernels
 from plre.counts._kernels import add_words, count_predecessors, keep_raw
 from plre.counts._sorting import add_contexts, put_symbols
-from plre.counts.sorting import Counted, Windows, sorted_windows
+from plre.counts.sorting import Bucket, Windows, sorted_windows
 from plre.errors import TooLargeError, UsageError
 from plre.progress import Progress
 from plre.scratch import Column, Growing, Scratch, slices
@@ -218,25 +218,19 @@ class _GrowingContexts:
         self._symbols = [Growing(scratch, np.int32) for _ in range(self.levels)]
         self._starts = [Growing(scratch, np.int32) for _ in range(self.levels)]
         self._words, self._raw = Growing(scratch, np.int32), Growing(scratch, np.int32)
-        self._before = np.empty((windows.columns, 0), np.uint64)
 
-    def add(self, batch: list[Counted], threads: int) -> None:
+    def add(self, buckets: list[Bucket], threads: int) -> None:
         """Go on with some buckets of windows."""
-        tasks = []
-        for columns, counts in batch:
-            if len(counts):
-                tasks.append((columns, counts, self._before))
-                self._before = columns[:, -1:]
 
-        def make(task: tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64]]) -> list[NDArray[np.int32]]:
-            columns, counts, before = task
+        def make(bucket: Bucket) -> list[NDArray[np.int32]]:
+            columns, counts, before = bucket
             symbols, starts = np.empty((2, self.levels, len(counts)), np.int32)
             words, raw = np.empty((2, len(counts)), np.int32)
             sizes = np.empty(self.levels, np.int64)
             add_contexts(columns, counts, self.windows.places, before, symbols, starts, words, raw, sizes)
             return [each[k, :size].copy() for k, size in enumerate(sizes) for each in (symbols, starts)] + [words, raw]
 
-        for *parts, words, raw in parallel(make, tasks, threads):
+        for *parts, words, raw in parallel(make, buckets, threads):
             bases = [*(each.size for each in self._symbols[1:]), self._words.size]
             for k, base in enumerate(bases):
                 self._symbols[k].append(parts[2 * k])
