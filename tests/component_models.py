@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import plre
+from plre.ensemble.blueprint import Blueprint
+from plre.ensemble.recipe import Recipe
 from plre.model.component import Component
 from plre.model.storage import tensors_of
+from plre.smoothing.discounts import Discount
+from plre.store import Resources, Store
+from plre.text.encode import EncodedText
+from plre.text.ingredients import ReadText, TextIds
 from plre.text.vocabulary import Vocabulary
 
 
@@ -29,3 +36,23 @@ def over_numbers(component: Component, words: int, markers: bool = True) -> plre
 def in_symbols(component: Component) -> plre.LanguageModel:
     """A model of the component's own symbols instead of words."""
     return over_numbers(replace(component, symbols=None, shares=None), component.body.symbols)
+
+
+def planned(text: EncodedText, recipe: Recipe, dev: EncodedText | None = None) -> tuple[Store, Blueprint]:
+    """A store with a text, and the plan for a recipe's model of it."""
+    read, store = ReadText("text", []), Store(Resources())
+    store.put(read, text)
+    ids = None
+    if dev is not None:
+        ids = TextIds(ReadText("dev", [], like=read))
+        store.put(ids, dev.ids[:])
+    return store, Blueprint(recipe, read, len(text.vocab), ids)
+
+
+def trained(text: EncodedText, recipe: Recipe, discounts: Sequence[Discount] | None = None) -> plre.LanguageModel:
+    """A recipe's model of a text; ``discounts``, if given, are those of words."""
+    store, plan = planned(text, recipe)
+    if discounts is not None:
+        store.put(plan.discounts, discounts)
+    store.get_all(plan.wanted())
+    return plan.model(store.known, text.vocab, {"markers": text.markers})

@@ -44,6 +44,7 @@ PARTS = [
     ("machinecode",),
     ("_jit", "_memory", "_simd", "memory_limit"),
     ("scratch",),
+    ("store",),
     ("text",),
     ("counts",),
     ("clustering",),

@@ -104,7 +104,7 @@ def test_models_are_the_same_with_little_memory(
         usual = plre.train(text, markers=markers, **options)
         with monkeypatch.context() as patch:
             everything_on_disk(patch)
-            patch.setattr("plre.ensemble.workshop.check_memory", lambda classes, scratch: None)
+            patch.setattr("plre.clustering.ingredients.check_memory", lambda classes, scratch: None)
             lm = plre.train(text, markers=markers, memory=0, tmp=tmp_path, threads=threads, **options)
         assert os.listdir(tmp_path) == []
         assert lm.score("w1 w2 w3") == usual.score("w1 w2 w3")

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from plre._version import __version__
-from plre.counts.local import count_ngrams
-from plre.counts.lookup import sample_text
-from plre.counts.ngrams import Counter
-from plre.ensemble.build import Builder
+from plre.ensemble.blueprint import Blueprint
 from plre.ensemble.choose import choose_fractions
-from plre.ensemble.classes import ClassBuilder
-from plre.ensemble.fit import fit_discounts as fitted_discounts
+from plre.ensemble.ingredients import FittedWeights
 from plre.ensemble.recipe import Recipe, Rung, make_recipe, parse_rungs
-from plre.ensemble.workshop import Workshop
 from plre.errors import UsageError
 from plre.model.lm import LanguageModel
 from plre.model.scoring import score_ids, tally_scored
@@ -27,8 +22,9 @@ from plre.pruning.prune import check_threshold
 from plre.pruning.prune import prune as prune_model
 from plre.scratch import scratch_within
 from plre.smoothing.discounts import DiscountKind
-from plre.text.encode import EncodedText, TextOptions, encode_text, read_vocabulary
-from plre.text.holdout import hold_out
+from plre.store import Engine, Ingredient, Resources, Store
+from plre.text.encode import EncodedText, TextOptions, read_vocabulary
+from plre.text.ingredients import HeldOutIds, KeptText, PartedText, ReadText, TextIds, TextSample
 from plre.text.sources import Errors, Source, sized
 from plre.threads import cpu_count
 
@@ -36,14 +32,6 @@ from plre.threads import cpu_count
 _SAMPLE = 1_000_000
 
 Rungs = Mapping[int, Sequence[Rung]] | Sequence[str]
-
-
-class Build(Protocol):
-    """Makes the model, with so many bits for a probability."""
-
-    def __call__(self, *, bits: int = 32) -> LanguageModel:
-        """The model."""
-        ...
 
 
 def train(
@@ -75,7 +63,7 @@ def train(
     quantise: int | None = None,
     prune: float | None = None,
     progress: Progress | None = None,
-    counter: Counter = count_ngrams,
+    engine: Engine | None = None,
 ) -> LanguageModel:
     """Train a model.
 
@@ -114,7 +102,7 @@ def train(
     tmp          the folder for temporary files
     quantise     bits of a probability in the model, 8 or 16 instead of 32; what it costs is noted
     prune        a threshold such as 1e-8: n-grams that matter less are left out, see :func:`plre.prune`
-    counter      how n-grams are counted
+    engine       where things are made; usually in this process
     """
     progress = progress or Progress()
     threads = cpu_count() if threads is None else threads
@@ -129,7 +117,13 @@ def train(
         starts=starts, discounts=discounts, fit_discounts=fit_discounts or None, contexts=contexts,
         class_order=class_order, class_least=class_least, class_sweeps=class_sweeps,
     )  # fmt: skip
-    scratch = scratch_within(memory, tmp, 8 if recipe.rungs else 3)
+    how = Resources(threads, progress, scratch_within(memory, tmp, 8 if recipe.rungs else 3))
+
+    def watch(made: Ingredient, seconds: float) -> None:
+        if isinstance(made, FittedWeights):
+            progress.note(f"perplexity of the held-out text {store.known(made).perplexity:.2f}")
+
+    store = Store(how, engine, watch=watch)
     if recipe.fit == "dev" and dev is None and not recipe.leads:
         raise UsageError(f"method {method} fits its discounts to held-out text; give some with --dev (dev=...)")
     if dev is not None and not (recipe.grids or recipe.fit or recipe.leads or quantise):
@@ -140,87 +134,70 @@ def train(
         dev, _ = sized(dev)  # a missing file is better noticed now than after the training text was read
     options = TextOptions(markers, skip_markers, errors)
     fixed = None if vocab is None else read_vocabulary(vocab, errors)
-    encoded = encode_text(
-        text, min_count=min_count, vocab=fixed, options=options, threads=threads, progress=progress, scratch=scratch
-    )
-    held_out = None
+    read = ReadText("text", text, options, min_count, fixed)
+    encoded: EncodedText = store.get(read)
+    ids = None
     if dev is not None:
-        held_out = encode_text(dev, vocab=encoded.vocab, options=options, threads=threads, progress=progress)
-    about: dict[str, Any] = {
-        "min_count": min_count if fixed is None else None,
-        "tokens": len(encoded.ids) - encoded.sentences,
-        "sentences": encoded.sentences,
-        "version": __version__,
-    }
-    sample = held_out.ids if held_out else encoded.ids[:_SAMPLE] if quantise else None
-    how: dict[str, Any] = {"threads": threads, "progress": progress, "scratch": scratch}
-    if recipe.leads:
-        build: Build = _ensemble(encoded, held_out, recipe, about, counter, how)
-    elif recipe.classes:
-        build = partial(ClassBuilder(encoded, recipe, counter=counter, **how).build, about)
-    else:
-        build = _ngrams(encoded, held_out, recipe, about, counter, how)
+        ids = TextIds(ReadText("dev", dev, options, like=read))
+        store.get(ids)
+    blueprint, about = _planned(store, recipe, read, encoded, ids)
+    about |= text_facts(encoded, None if fixed else min_count)
+    widths = [32] if quantise in (None, 32) else [32, quantise]
+    sample = store.known(ids) if ids else np.asarray(encoded.ids[: _SAMPLE if len(widths) > 1 else 0])
+    vocabulary = encoded.vocab
     del encoded
-    lm: LanguageModel = build()
-    if quantise and quantise < 32 and sample is not None:
-        coarse = build(bits=quantise)
-        before, after = (
-            tally_scored(each, score_ids(each, np.asarray(sample[:]))).perplexity() for each in (lm, coarse)
-        )
-        where = "the dev text" if held_out else f"{len(sample):,} words of the training text"
+    store.get_all([each for bits in widths for each in blueprint.wanted(bits)], keep=[])
+    made = [blueprint.model(store.known, vocabulary, about, bits) for bits in widths]
+    lm = made[-1]
+    if len(made) > 1:
+        before, after = (tally_scored(each, score_ids(each, sample)).perplexity() for each in made)
+        where = "the dev text" if ids else f"{len(sample):,} words of the training text"
         progress.note(
-            f"{quantise} bits a number: {coarse.nbytes / lm.nbytes:.0%} of the size, "
+            f"{quantise} bits a number: {lm.nbytes / made[0].nbytes:.0%} of the size, "
             f"perplexity of {where} {before:.3f} -> {after:.3f} ({after / before - 1:+.2%})"
         )
-        lm = coarse
     return lm if prune is None else prune_model(lm, threshold=prune, threads=threads, progress=progress)
 
 
-def _ngrams(
-    text: EncodedText,
-    dev: EncodedText | None,
-    recipe: Recipe,
-    about: dict[str, Any],
-    counter: Counter,
-    how: dict[str, Any],
-) -> Build:
-    """A model of word n-grams, as soon as it is asked for; what can be chosen or fitted is."""
-    builder = Builder(counter(text, recipe.order, **how), text.vocab, recipe, **how)
-    if recipe.fit is not None:
-        fitted_to = dev.ids if dev else sample_text(text)
-        builder.discounts = fitted_discounts(builder, fitted_to, leave_one_out=dev is None)
-    if dev is not None and recipe.grids:
-        recipe, trials = choose_fractions(builder, dev, how["progress"])
-        about["trials"] = [trial.describe() for trial in trials]
-    return partial(builder.build, about, recipe)
+def text_facts(text: EncodedText, min_count: int | None) -> dict[str, Any]:
+    """What a model file says about its text."""
+    return {
+        "markers": text.markers,
+        "min_count": min_count,
+        "tokens": len(text.ids) - text.sentences,
+        "sentences": text.sentences,
+        "version": __version__,
+    }
 
 
-def _ensemble(
-    text: EncodedText,
-    dev: EncodedText | None,
-    recipe: Recipe,
-    about: dict[str, Any],
-    counter: Counter,
-    how: dict[str, Any],
-) -> Build:
-    """A model of words that leads others. Without ``dev``, weights are fitted to a part of the text that the models do
-    not see; then everything is made anew from the whole text, and keeps these weights.
+def _planned(
+    store: Store, recipe: Recipe, text: ReadText, encoded: EncodedText, dev: TextIds | None
+) -> tuple[Blueprint, dict[str, Any]]:
+    """The blueprint for a text, with all that is chosen or fitted; and what a model file says about that.
+
+    What is fitted is fitted to ``dev``. Without it, weights are fitted to a part of the text that the models do not
+    see; then everything is made anew from the whole text, and keeps these weights.
     """
-    workshop = Workshop(text, counter=counter, **how)
-    progress: Progress = how["progress"]
-    if dev is not None:
-        fitted = workshop.fit(recipe, np.asarray(dev.ids[:]))
-    elif (parts := hold_out(text, how["scratch"], progress)) is not None:
-        kept, held = parts
-        fitted = Workshop(kept, counter=counter, **how).fit(recipe, held)
-        progress.note(f"weights fitted to {len(held):,} words held out; training on the whole text")
-        workshop = Workshop(text, counter=counter, **how, known=fitted)
-    else:
-        fitted = workshop.unfitted(recipe)
-        progress.note("the text is too short to hold out some of it; weights are not fitted")
-    if fitted.perplexity is not None:
-        progress.note(f"perplexity of the held-out text {fitted.perplexity:.2f}")
-    return partial(workshop.build, recipe, fitted, about)
+    progress = store.how.progress
+    blueprint = Blueprint(recipe, text, len(encoded.vocab), dev)
+    if recipe.leads:
+        if dev is None:
+            parts = PartedText(text)
+            if store.get(parts) is None:
+                progress.note("the text is too short to hold out some of it; weights are not fitted")
+                return blueprint, {}
+            held = HeldOutIds(parts)
+            trial = replace(blueprint, text=KeptText(parts), fitted_to=held)
+            blueprint = replace(blueprint, trial=trial)
+            store.get_all(trial.learnt, keep=[text, held])
+            progress.note(f"weights fitted to {len(store.known(held)):,} words held out; training on the whole text")
+        return blueprint, {}
+    if recipe.fit and dev is None:
+        blueprint = replace(blueprint, fitted_to=TextSample(text), one_out=True)
+    if dev is not None and recipe.grids:
+        recipe, trials = choose_fractions(store, blueprint, dev)
+        return replace(blueprint, recipe=recipe), {"trials": [trial.describe() for trial in trials]}
+    return blueprint, {}
 
 
 def _parsed(rungs: Rungs | None) -> dict[int, tuple[Rung, ...]] | None:

@@ -9,7 +9,7 @@ import pytest
 
 import plre
 from plre.cli.main import run
-from plre.ensemble.workshop import Workshop
+from plre.ensemble.ingredients import FittedWeights
 from tests.component_models import bytes_of
 from tests.conftest import zipf_text
 
@@ -58,15 +58,15 @@ def test_its_command_trains_the_same_model(
 def test_an_interruption_leaves_the_best_so_far(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fit, calls = Workshop.fit, []
+    make, calls = FittedWeights.make, []
 
-    def interrupted(self: Workshop, *arguments: object) -> object:
+    def interrupted(self: FittedWeights, *arguments: object) -> object:
         calls.append(1)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return fit(self, *arguments)  # type: ignore[arg-type]
+        return make(self, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Workshop, "fit", interrupted)
+    monkeypatch.setattr(FittedWeights, "make", interrupted)
     assert run(command) == 130
     shown = capsys.readouterr().err
     assert "building the best model so far" in shown
@@ -80,7 +80,7 @@ def test_an_interruption_before_there_is_anything(
     def interrupted(*arguments: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Workshop, "fit", interrupted)
+    monkeypatch.setattr(FittedWeights, "make", interrupted)
     assert run(command) == 130
     assert "begins again" in capsys.readouterr().err
     assert not (tmp_path / "m.plre").exists()

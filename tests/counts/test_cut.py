@@ -28,11 +28,11 @@ def test_what_is_kept_and_what_is_lost(sentences: list[list[str]], least: int) -
     counts = count_ngrams(text, 4)
     less = cut(counts, least, 3)
     for n in (3, 4):
-        whole, table = counts[n], less.counts[n]
+        whole, table = counts[n], less[n]
         raw = dict(zip(listed(counts, n), np.asarray(whole.raw), strict=True))
-        assert listed(less.counts, n) == [gram for gram in listed(counts, n) if raw[gram] >= least]
-        shorter = listed(less.counts, n - 1)
-        assert [shorter[i] for i in table.suffixes] == [gram[1:] for gram in listed(less.counts, n)]
+        assert listed(less, n) == [gram for gram in listed(counts, n) if raw[gram] >= least]
+        shorter = listed(less, n - 1)
+        assert [shorter[i] for i in table.suffixes] == [gram[1:] for gram in listed(less, n)]
         lost: Counter[tuple[int, ...]] = Counter()
         for gram, count in zip(listed(counts, n), np.asarray(whole.adjusted), strict=True):
             lost[gram[:-1]] += int(count) if raw[gram] < least else 0
@@ -42,5 +42,5 @@ def test_what_is_kept_and_what_is_lost(sentences: list[list[str]], least: int) -
 
 def test_nothing_to_cut() -> None:
     counts = count_ngrams(encode_text(["a b a b"], min_count=1), 2)
-    assert cut(counts, 2, 3).counts is counts
-    assert cut(counts, 1, 2).counts is counts
+    assert cut(counts, 2, 3) is counts
+    assert cut(counts, 1, 2) is counts

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plre.counts import lookup, ngrams
+from plre.counts import ngrams
 from plre.counts.local import count_ngrams
-from plre.counts.lookup import look_up, sample_text
+from plre.counts.lookup import look_up
 from plre.scratch import Scratch
+from plre.text import holdout
 from plre.text.encode import TextOptions, encode_text
+from plre.text.holdout import sample_text
 from plre.text.vocabulary import BOS
 from tests.conftest import zipf_text
 from tests.reference import adjusted_counts, raw_counts
@@ -64,8 +66,8 @@ def test_many_pieces_and_threads(monkeypatch: pytest.MonkeyPatch, markers: bool)
 def test_a_sample_is_from_all_over_the_text(monkeypatch: pytest.MonkeyPatch, markers: bool) -> None:
     text = encode_text(zipf_text(2000), options=TextOptions(markers=markers))
     np.testing.assert_array_equal(sample_text(text), text.ids)
-    monkeypatch.setattr(lookup, "_SAMPLE", 2000)
-    monkeypatch.setattr(lookup, "_PIECES", 20)
+    monkeypatch.setattr(holdout, "_SAMPLE", 2000)
+    monkeypatch.setattr(holdout, "_SAMPLE_PIECES", 20)
     sample = sample_text(text)
     assert sample[0] == BOS
     assert 1000 < len(sample) < 2100

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plre.counts.local import count_ngrams
 from plre.counts.tree import Slot
-from plre.ensemble.build import Builder
 from plre.ensemble.contexts import build_tree
 from plre.ensemble.recipe import Recipe
 from plre.errors import UsageError
@@ -19,7 +17,7 @@ from plre.model.scoring import score_ids
 from plre.smoothing.discounts import Steps
 from plre.text.encode import encode_text
 from plre.text.vocabulary import BOS, EOS
-from tests.component_models import alone, over_numbers
+from tests.component_models import alone, over_numbers, trained
 from tests.counts.test_tree import MAPS, WORDS, readable, sentences, slots
 from tests.reference_tree import Tree, context_of, text_of
 
@@ -61,7 +59,7 @@ def test_probabilities_equal_their_twin(text: list[list[int]], chosen: list[Slot
 @pytest.mark.parametrize("order", [2, 3, 4])
 def test_words_only_is_modified_kneser_ney(text: list[str], order: int) -> None:
     encoded = encode_text(text, min_count=2)
-    plain = Builder(count_ngrams(encoded, order), encoded.vocab, Recipe(order, discount="mkn")).build()
+    plain = trained(encoded, Recipe(order, discount="mkn"))
     chosen = [Slot(0, distance) for distance in range(1, order)]
     ids = np.asarray(encoded.ids[:])
     made = build_tree(ids, len(encoded.vocab), [None], chosen, cut=1)

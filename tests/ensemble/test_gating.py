@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 import plre
-from plre.counts.local import count_ngrams
-from plre.counts.lookup import look_up
 from plre.ensemble import gating
 from plre.ensemble.gating import HeldOut, Weights, fit_weights
-from plre.ensemble.recipe import PRESETS, Members, Recipe, make_recipe, parse_rank
-from plre.ensemble.workshop import Workshop
+from plre.ensemble.ingredients import FittedWeights, WordsSay
+from plre.ensemble.recipe import PRESETS, Members, Recipe, Rung, make_recipe, parse_rank
+from plre.lowrank.blocks import Rank
 from plre.model._plan import GATE_BUCKETS
-from plre.progress import Progress
-from plre.scratch import Scratch
-from plre.smoothing.discounts import Steps
-from plre.text.encode import encode_text
-from tests.component_models import alone, in_symbols
+from plre.model.scoring import score_ids
+from plre.text.encode import TextOptions, encode_text
+from plre.text.vocabulary import BOS
+from tests.component_models import alone, in_symbols, planned, trained
 from tests.conftest import zipf_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
+
+
+RUNGS = {2: (Rung(0.6, Rank(fixed=8)), Rung(0.3, Rank(fixed=3))), 4: (Rung(0.5, Rank(fixed=2)),)}
 
 
 def bucket(rest: float) -> int:
@@ -68,9 +72,12 @@ def test_a_model_is_its_components(preset: str, text: list[str], other_text: lis
 def events(text: list[str], other: list[str], order: int = 3) -> tuple[HeldOut, Recipe]:
     encoded = encode_text(text)
     dev = encode_text(other, vocab=encoded.vocab)
-    workshop = Workshop(encoded, counter=count_ngrams, threads=1, progress=Progress(), scratch=Scratch())
     recipe = Recipe(order, discount="mkn", members=Members((8, 20)))
-    return workshop.held_out(recipe, np.asarray(dev.ids[:])), recipe
+    store, plan = planned(encoded, recipe, dev)
+    store.get(plan.weights)
+    assert isinstance(plan.weights, FittedWeights)
+    said = np.stack([store.known(each) for each in plan.weights.members], axis=1).astype(np.float32)
+    return replace(store.known(plan.weights.words), others=said), recipe
 
 
 def test_expectations_are_those_of_a_readable_twin(text: list[str], other_text: list[str]) -> None:
@@ -129,23 +136,30 @@ def test_fitting_finds_better_weights_and_the_model_has_that_perplexity(text: li
     assert lm.perplexity(other_text) == pytest.approx(perplexity, rel=1e-3)
 
 
-def test_split_events_adds_up_to_the_model(text: list[str], other_text: list[str]) -> None:
-    encoded = encode_text(text)
-    dev = np.asarray(encode_text(other_text, vocab=encoded.vocab).ids[:])
-    counts = count_ngrams(encoded, 3)
-    lm = plre.train(text, order=3, method="mkn")
-    from plre.model.scoring import score_ids, score_orders
-
-    orders = score_orders(lm, dev)
-    np.testing.assert_allclose(orders[-1], score_ids(lm, dev).probs, rtol=1e-12)
-    predicted = dev != 1
-    found = look_up(counts, dev, adjusted=True)
-    steps = [Steps(*each) for each in lm.metadata["discounts"]]
-    held = HeldOut.of(found, orders[:, predicted], steps, [np.ones(int(predicted.sum()))])
-    p = held.unigram.astype(np.float64)
-    for n in range(1, 3):
-        p = np.where(held.bucket[:, n] >= 0, held.kept[:, n] + held.passed[:, n] * p, p)
-    np.testing.assert_allclose(p, orders[-1, predicted], rtol=1e-5)
+@pytest.mark.parametrize("method", [{"method": "mkn"}, {"method": "abs"}, {"preset": "paper"}, {"rungs": RUNGS}])
+@pytest.mark.parametrize("markers", [True, False])
+def test_what_words_say_is_what_their_model_says(
+    method: dict[str, Any], markers: bool, text: list[str], other_text: list[str]
+) -> None:
+    options = TextOptions(markers)
+    encoded = encode_text(text, options=options)
+    dev = encode_text(other_text, vocab=encoded.vocab, options=options)
+    recipe = make_recipe(4, method.get("method", "plre"), method.get("preset"), method.get("rungs"), 0)
+    store, plan = planned(encoded, recipe, dev)
+    assert plan.fitted_to
+    said: HeldOut = store.get(WordsSay(plan.parts, plan.fitted_to))
+    lm = trained(encoded, recipe)
+    ids = np.asarray(dev.ids[:])
+    predicted = np.flatnonzero(ids != BOS)
+    probs = said.unigram.astype(np.float64)
+    for n in range(1, 4):
+        probs = np.where(said.bucket[:, n] >= 0, said.kept[:, n] + said.passed[:, n] * probs, probs)
+        for event, at in list(enumerate(predicted))[:: len(predicted) // 200 + 1]:
+            begin = np.flatnonzero(ids[: at + 1] == BOS)[-1:].tolist()
+            context = ids[max([at - n, 0, *begin]) : at].tolist()
+            assert probs[event] == pytest.approx(lm.distribution(context)[ids[at]], rel=2e-5)
+    np.testing.assert_allclose(probs, score_ids(lm, ids).probs[predicted], rtol=2e-5)
+    assert said.perplexity() == pytest.approx(lm.perplexity(other_text), rel=1e-6)
 
 
 def test_without_dev_part_of_the_text_is_held_out() -> None:

@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plre
-from plre.counts.local import count_ngrams
-from plre.ensemble.build import Builder
 from plre.ensemble.ladder import split
 from plre.ensemble.recipe import Recipe, Rung, make_recipe, parse_rungs
 from plre.errors import UsageError
@@ -20,6 +18,7 @@ from plre.lowrank.blocks import Rank
 from plre.smoothing.discounts import Steps
 from plre.smoothing.jelinek_mercer import Shares
 from plre.text.encode import TextOptions, encode_text
+from tests.component_models import trained
 from tests.reference import Ladder, Reference
 
 sentences = st.lists(st.lists(st.sampled_from("abcd"), max_size=6), min_size=2, max_size=8).filter(any)
@@ -32,8 +31,7 @@ def build(
     encoded = encode_text([" ".join(s) for s in text], min_count=1, options=TextOptions(markers=markers))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", plre.PlreWarning)
-        counts = count_ngrams(encoded, recipe.order)
-        return Builder(counts, encoded.vocab, recipe, discounts=discounts).build()
+        return trained(encoded, recipe, discounts)
 
 
 def contexts(vocabulary: list[str], order: int, markers: bool = True) -> list[tuple[str, ...]]:

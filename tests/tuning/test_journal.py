@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from plre.counts.ingredients import CountedText
 from plre.errors import UsageError
+from plre.text.ingredients import ReadText
 from plre.tuning.cost_model import gain_of, seconds_for
 from plre.tuning.journal import Journal, Trial, best_of
 from plre.tuning.settings import Settings
@@ -71,11 +73,13 @@ def test_the_best_of_nothing() -> None:
 
 
 def test_seconds_go_by_the_middle_of_the_newest_measurements() -> None:
-    made = [("clustering", 10.0, 1e6)]  # compiled: says nothing
-    first = seconds_for([("clustering", 100.0)], made)
-    assert first == seconds_for([("clustering", 100.0)], [])
-    made += [("clustering", 10.0, each) for each in (1.0, 9.0, 2.0)]
-    assert seconds_for([("clustering", 100.0)], made) == pytest.approx(20.0)
+    text = ReadText("text", [])
+    counting = CountedText(text, 3)
+    made = [("counting", 10.0, 1e6)]  # compiled: says nothing
+    assert seconds_for([(counting, 100.0)], made) == seconds_for([(counting, 100.0)], []) == 100 * counting.pace
+    made += [("counting", 10.0, each) for each in (1.0, 9.0, 2.0)]
+    assert seconds_for([(counting, 100.0)], made) == pytest.approx(20.0)
+    assert seconds_for([(text, 100.0)], made) == 0
     assert seconds_for([], made) == 0
 
 

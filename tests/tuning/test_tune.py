@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,20 +10,17 @@ from xml.etree import ElementTree
 import pytest
 
 import plre
-from plre.counts.local import count_ngrams
-from plre.ensemble.workshop import Workshop
+from plre.ensemble.ingredients import FittedWeights, FoundFactors, WordNgrams
 from plre.errors import TooLargeError, UsageError
-from plre.progress import Progress
-from plre.scratch import Scratch
+from plre.store import Get, Ingredient, LocalEngine, Resources
 from plre.text.encode import encode_text
 from plre.tuning import search as searching
-from plre.tuning.cost_model import seconds_for
 from plre.tuning.journal import Trial
-from plre.tuning.search import Search, TrialWatcher
+from plre.tuning.search import TrialWatcher
 from plre.tuning.settings import Settings
 from plre.tuning.space import Proposal
 from plre.tuning.tune import parse_budget
-from tests.component_models import bytes_of
+from tests.component_models import bytes_of, planned
 from tests.conftest import zipf_text
 
 
@@ -63,6 +59,19 @@ class Spy(TrialWatcher):
         self.trials.append(trial)
         self.left.append(left)
         assert best is None or best.perplexity is not None
+
+
+class Interrupting(LocalEngine):
+    """Is interrupted when it makes something of a kind for the first time, or for another one."""
+
+    def __init__(self, kind: type, times: tuple[int, ...]) -> None:
+        self.kind, self.times, self.made = kind, times, 0
+
+    def make(self, ingredient: Ingredient, get: Get, how: Resources) -> Any:
+        self.made += isinstance(ingredient, self.kind)
+        if isinstance(ingredient, self.kind) and self.made in self.times:
+            raise KeyboardInterrupt
+        return super().make(ingredient, get, how)
 
 
 @pytest.fixture(scope="module")
@@ -119,39 +128,29 @@ def test_nothing_is_tried_twice_and_nothing_is_lost(texts: tuple[list[str], list
     assert second.perplexity <= first.perplexity
 
 
-def test_an_interruption_within_a_trial(
-    texts: tuple[list[str], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fit, calls = Workshop.fit, []
-
-    def interrupted(self: Workshop, *arguments: Any) -> Any:
-        calls.append(1)
-        if len(calls) in (1, 4):
-            raise KeyboardInterrupt
-        return fit(self, *arguments)
-
-    monkeypatch.setattr(Workshop, "fit", interrupted)
+def test_an_interruption_within_a_trial(texts: tuple[list[str], list[str]], tmp_path: Path) -> None:
+    engine = Interrupting(FittedWeights, (1, 4))
     with pytest.raises(KeyboardInterrupt):  # there is nothing yet that a model could be made of
-        tune(texts, journal=tmp_path / "journal")
-    result = tune(texts, journal=tmp_path / "journal")
+        tune(texts, journal=tmp_path / "journal", engine=engine)
+    result = tune(texts, journal=tmp_path / "journal", engine=engine)
     assert result.interrupted
     assert len(result.trials) == 2
     assert result.model.perplexity(texts[1]) == pytest.approx(result.perplexity, rel=1e-3)
 
 
-def test_the_budget_is_kept(texts: tuple[list[str], list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_budget_is_kept(texts: tuple[list[str], list[str]]) -> None:
     clock = Clock(tick=1e-6)
 
-    def timed(self: Search, kind: str, work: float, make: Callable[[], Any]) -> Any:
+    class Slow(LocalEngine):
         """Work takes twice as long as a newcomer thinks."""
-        seconds = 2 * seconds_for([(kind, work)], [])
-        clock.now += seconds
-        self._made.append((kind, work, seconds))
-        return make()
 
-    monkeypatch.setattr(Search, "_timed", timed)
+        def make(self, ingredient: Ingredient, get: Get, how: Resources) -> Any:
+            made = super().make(ingredient, get, how)
+            clock.now += 2 * ingredient.pace * ingredient.work(get) if ingredient.pace else 0
+            return made
+
     spy = Spy()
-    result = tune(texts, budget=2.0, watcher=spy, clock=clock)
+    result = tune(texts, budget=2.0, watcher=spy, clock=clock, engine=Slow())
     assert result.ended == "the budget is spent"
     assert len(result.trials) > 4
     assert spy.left[-1] > 0
@@ -169,14 +168,11 @@ def test_what_earlier_runs_took_counts(texts: tuple[list[str], list[str]], tmp_p
     assert len(more.trials) > len(first.trials)
 
 
-def test_a_model_that_is_there_is_not_built_again(
-    texts: tuple[list[str], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_is_there_is_not_built_again(texts: tuple[list[str], list[str]], tmp_path: Path) -> None:
     options = {"journal": tmp_path / "journal", "output": tmp_path / "m.plre"}
     first = tune(texts, **options, trials=2)
     first.model.save(tmp_path / "m.plre")
-    monkeypatch.setattr(Workshop, "build", None)
-    again = tune(texts, **options, trials=0)
+    again = tune(texts, **options, trials=0, engine=Interrupting(WordNgrams, (1,)))
     assert again.model.metadata == first.model.metadata
 
 
@@ -232,34 +228,30 @@ def test_a_recipe_with_its_own_clusterings_changed_to_themselves_is_the_recipe(
     texts: tuple[list[str], list[str]],
 ) -> None:
     encoded, dev = encode_text(texts[0]), encode_text(texts[1], vocab=encode_text(texts[0]).vocab)
-    how: dict[str, Any] = {"threads": 1, "progress": Progress(), "scratch": Scratch()}
-    workshop = Workshop(encoded, counter=count_ngrams, remember=True, **how)
     recipe = Settings.of_preset("best", 3, len(encoded.vocab)).recipe(3, 0)
-    fitted = workshop.fit(recipe, dev.ids)
-    own = workshop.clusterings(recipe)
-    assert workshop.taste(recipe, own, dev.ids) == fitted.perplexity
-    other = [replace(own[0], order=3), *own[1:]]
-    assert abs(workshop.taste(recipe, other, dev.ids) - (fitted.perplexity or 0)) > 1e-5
-    workshop.keep([recipe])
-    assert workshop.has_class_model(own[0])
-    assert not workshop.has_class_model(other[0])
-    workshop.keep([])
-    assert not workshop.has_class_model(own[0])
-    assert workshop.fit(recipe, dev.ids).perplexity == fitted.perplexity
+    store, plan = planned(encoded, recipe, dev)
+    fitted = store.get(plan.weights)
+    own = plan.members()
+    assert plan.weights_beside(own) == plan.weights
+    shorter = replace(plan, recipe=replace(recipe, members=replace(recipe.members, order=3)))
+    other = [shorter.members()[0], *own[1:]]
+    assert abs(store.get(plan.weights_beside(other)).perplexity - fitted.perplexity) > 1e-5
+    store.keep(*plan.lasting)
+    assert own[0] in store
+    assert other[0] not in store
+    store.keep(plan.text, plan.fitted_to)
+    assert own[0] not in store
+    assert store.get(plan.weights).perplexity == fitted.perplexity
 
 
-def test_what_cannot_be_made_does_not_stop_the_search(
-    texts: tuple[list[str], list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fit = Workshop.fit
+def test_what_cannot_be_made_does_not_stop_the_search(texts: tuple[list[str], list[str]]) -> None:
+    class Refusing(LocalEngine):
+        def make(self, ingredient: Ingredient, get: Get, how: Resources) -> Any:
+            if isinstance(ingredient, FoundFactors):
+                raise TooLargeError("too large")
+            return super().make(ingredient, get, how)
 
-    def refusing(self: Workshop, recipe: Any, dev: Any) -> Any:
-        if recipe.rungs:
-            raise TooLargeError("too large")
-        return fit(self, recipe, dev)
-
-    monkeypatch.setattr(Workshop, "fit", refusing)
-    result = tune(texts, trials=4)
+    result = tune(texts, trials=4, engine=Refusing())
     assert result.trials[1].outcome == "failed"
     assert result.trials[1].reason == "too large"
     assert result.best.outcome == "done"

@@ -10,12 +10,15 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.clustering.exchange import SWEEPS, check_memory, partition_words
-from plre.counts.local import count_ngrams
+from plre.clustering.exchange import SWEEPS
+from plre.clustering.ingredients import Clusters
+from plre.counts.ingredients import Bigrams, CountedText
 from plre.errors import PlreError, UsageError
 from plre.progress import Progress
 from plre.scratch import scratch_within
-from plre.text.encode import TextOptions, encode_text, read_vocabulary
+from plre.store import Resources, Store
+from plre.text.encode import TextOptions, read_vocabulary
+from plre.text.ingredients import ReadText
 from plre.text.sources import Errors, Source
 from plre.text.vocabulary import Vocabulary
 from plre.threads import cpu_count
@@ -124,22 +127,16 @@ def cluster(
     memory       bytes, or for example "2G": what counting may take. What does not fit goes to files in ``tmp``
     tmp          the folder for temporary files
     """
-    progress = progress or Progress()
     threads = cpu_count() if threads is None else threads
     if threads < 1:
         raise UsageError(f"threads must be at least 1, not {threads}")
-    scratch = scratch_within(memory, tmp, 3)
-    options = TextOptions(markers, skip_markers, errors)
+    how = Resources(threads, progress or Progress(), scratch_within(memory, tmp, 3))
+    store = Store(how)
     fixed = None if vocab is None else read_vocabulary(vocab, errors)
-    encoded = encode_text(
-        text, min_count=min_count, vocab=fixed, options=options, threads=threads, progress=progress, scratch=scratch
-    )
-    check_memory(min(classes, len(encoded.vocab)), scratch)
-    counts = count_ngrams(encoded, 2, threads=threads, progress=progress, scratch=scratch)
-    found = partition_words(counts, classes, sweeps=sweeps, seed=seed, threads=threads, progress=progress)
+    options = TextOptions(markers, skip_markers, errors)
+    read = ReadText("text", text, options, min_count, fixed)
+    counted = CountedText(read, 2)
+    words, counts = store.get_all([read, counted], keep=())
+    found = store.get(Clusters(Bigrams(read, counted), classes, seed, sweeps))
     times = np.asarray(counts[1].raw[:])
-    predicted = found.neighbours.times()[1]
-    predicted = predicted[predicted > 0].astype(np.float64)
-    loglikelihood = found.likelihood() + float(predicted @ np.log(predicted))
-    perplexity = float(np.exp(-loglikelihood / max(predicted.sum(), 1.0)))
-    return Clustering(encoded.vocab, found.assignment(), times, loglikelihood, perplexity, found.sweeps)
+    return Clustering(words.vocab, found.assignment, times, found.loglikelihood, found.perplexity, found.sweeps)

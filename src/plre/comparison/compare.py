@@ -16,7 +16,7 @@ from plre.comparison.plan import ComparisonSettings, Job, Texts, key, main_jobs,
 from plre.comparison.results import Comparison, Row
 from plre.comparison.run import JobOutcome, JobWatcher, run_jobs
 from plre.comparison.statistics import gains, spreads
-from plre.comparison.store import Files, Result, Store
+from plre.comparison.store import Files, Result, ResultStore
 from plre.comparison.texts import TextPath, read_text, sentence_tokens
 from plre.comparison.work import Task
 from plre.errors import PlreError, UsageError
@@ -69,7 +69,7 @@ def compare(
     side_by_side = min(cores, len(cells) + len(tries)) if jobs is None else jobs
     if cores < 1 or side_by_side < 1:
         raise UsageError(f"threads and jobs must be at least 1, not {cores} and {side_by_side}")
-    store = Store(output)
+    store = ResultStore(output)
     reading = settings.reading()
     texts = Texts(*(read_text(text, **reading) for text in (train, dev, test)))
     store.prepare()
@@ -99,7 +99,13 @@ class _JobRunner:
     """Runs those jobs of a comparison that have not been done before, and knows where their files are."""
 
     def __init__(
-        self, settings: ComparisonSettings, texts: Texts, store: Store, workers: int, threads: int, watcher: JobWatcher
+        self,
+        settings: ComparisonSettings,
+        texts: Texts,
+        store: ResultStore,
+        workers: int,
+        threads: int,
+        watcher: JobWatcher,
     ) -> None:
         self.settings = settings
         self.texts = texts

@@ -49,7 +49,7 @@ class Files:
         self.model.unlink(missing_ok=True)
 
 
-class Store:
+class ResultStore:
     """The folder of a comparison."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:

@@ -6,31 +6,20 @@ of their count went: smoothing hands that to shorter contexts, beside what it di
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from plre.counts.ngrams import Counts
 
 
-@dataclass(frozen=True)
-class Cut:
-    """Counts without rare n-grams."""
-
-    counts: Counts
-    #: For each order that lost any: what each of its contexts lost, in adjusted counts.
-    lost: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
-
-
-def cut(counts: Counts, least: int, first: int) -> Cut:
+def cut(counts: Counts, least: int, first: int) -> Counts:
     """Counts without the n-grams, of orders ``first`` (2 or more) and up, that occur fewer than ``least`` times.
 
     All in memory: this is for counts that are small, as those of classes are.
     """
     if least <= 1 or first > counts.order:
-        return Cut(counts)
+        return counts
     tables = list(counts.tables[: first - 1])
     lost = {}
     kept = np.ones(len(tables[-1]), bool)  # of the order below
@@ -54,4 +43,4 @@ def cut(counts: Counts, least: int, first: int) -> Cut:
             )
         )
         kept, number = own, kept_before[:-1].astype(np.int32)
-    return Cut(replace(counts, tables=tuple(tables)), lost)
+    return replace(counts, tables=tuple(tables), lost=lost)

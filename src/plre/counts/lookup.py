@@ -13,13 +13,8 @@ from numpy.typing import NDArray
 from plre.counts import _kernels as kernels
 from plre.counts.ngrams import Counts, NgramTable
 from plre.scratch import Column
-from plre.text.encode import EncodedText
 from plre.text.vocabulary import BOS
 from plre.threads import overlapped
-
-#: Words of a sample of a long text, and the pieces it is taken in.
-_SAMPLE = 1 << 19
-_PIECES = 64
 
 
 @dataclass(frozen=True)
@@ -31,6 +26,9 @@ class Events:
     """
 
     found: NDArray[np.int32]
+    #: The number of each event's n-gram, by order, and that of the n-gram that ends before it; -1: there is none.
+    grams: NDArray[np.int32]
+    before: NDArray[np.int32]
 
     def __len__(self) -> int:
         return self.found.shape[1]
@@ -53,10 +51,12 @@ def look_up(counts: Counts, ids: NDArray[np.int32], *, adjusted: bool, threads: 
     found[0, :, 0] = unigrams[ids]
     found[0, :, 1] = unigrams.sum()
     found[0, :, 2:] = [np.sum(unigrams == 1), np.sum(unigrams == 2), np.sum(unigrams > 2)]
-    grams = ids
+    grams = [ids]
     for n in range(2, counts.order + 1):
-        grams = _look_up_order(counts[n], columns[n - 1], ids, grams, found[n - 1], threads)
-    return Events(np.ascontiguousarray(found[:, ids != BOS]))
+        grams.append(_look_up_order(counts[n], columns[n - 1], ids, grams[-1], found[n - 1], threads))
+    events = np.flatnonzero(ids != BOS)
+    own, before = (np.stack([each[at] for each in grams]) for at in (events, events - 1))
+    return Events(np.ascontiguousarray(found[:, events]), own, before)
 
 
 def _look_up_order(
@@ -96,20 +96,3 @@ def _look_up_order(
     for _ in overlapped(run, table.pieces(), threads):
         pass
     return grams
-
-
-def sample_text(text: EncodedText) -> NDArray[np.int32]:
-    """About half a million words of a text, from all over it; the whole text if it has no more.
-
-    Each piece begins with ``<s>``, so what stood before it is not missed.
-    """
-    if len(text.ids) <= _SAMPLE:
-        return text.ids[:]
-    pieces = []
-    for start in range(0, len(text.ids), -(-len(text.ids) // _PIECES)):
-        piece = text.ids[start : start + _SAMPLE // _PIECES]
-        if text.markers:
-            pieces.append(piece[np.cumsum(piece == BOS) > 0])
-        else:
-            pieces += [np.array([BOS], np.int32), piece]
-    return np.concatenate(pieces)

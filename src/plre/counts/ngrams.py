@@ -10,16 +10,13 @@ by context and then by word, so those that share a context ``h`` are the range `
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.progress import Progress
-from plre.scratch import Column, Scratch, slices
-from plre.text.encode import EncodedText
+from plre.scratch import Column, slices
 from plre.threads import even_ranges
 
 #: N-grams of a piece, and the fewest pieces an order is cut into. A piece starts at a multiple of so many contexts: to
@@ -69,6 +66,8 @@ class Counts:
     tables: tuple[NgramTable, ...]
     markers: bool
     tokens: int
+    #: If rare n-grams were left out: for each order that lost any, what each context lost, in adjusted counts.
+    lost: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
 
     @property
     def order(self) -> int:
@@ -77,11 +76,3 @@ class Counts:
 
     def __getitem__(self, order: int) -> NgramTable:
         return self.tables[order - 1]
-
-
-class Counter(Protocol):
-    """Anything that counts: one machine (``counts.local``), and later a cluster."""
-
-    def __call__(self, text: EncodedText, order: int, *, threads: int, progress: Progress, scratch: Scratch) -> Counts:
-        """Count all n-grams up to ``order``."""
-        ...

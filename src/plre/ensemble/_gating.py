@@ -7,28 +7,25 @@ import math
 import numpy as np
 
 from plre._jit import kernel
+from plre.lowrank._kernels import dot_rows
 from plre.model._gates import gate_bucket, left_over
 from plre.model._plan import GATE_BUCKETS
 from plre.smoothing._kernels import bucket_of
 
 
 @kernel
-def split_events(found, orders, discounts, kept, passed, bucket):
-    """What each order keeps for an event, what it passes on to shorter contexts, and the bucket of its context.
+def pass_on(found, discounts, passed, bucket):
+    """What each order passes on to shorter contexts, and the bucket of its context.
 
-    ``found`` is that of ``counts.lookup.Events``; ``orders`` has the event's probability as each order has it. An
-    order whose context was not seen has bucket -1. Unigrams have no context: they keep nothing and pass on all, to
-    what they are themselves.
+    ``found`` is that of ``counts.lookup.Events``. An order whose context was not seen has bucket -1. Unigrams have no
+    context: they pass on everything, to what they are themselves.
     """
-    order = len(found)
-    for i in range(len(kept)):
-        kept[i, 0] = 0.0
+    for i in range(len(passed)):
         passed[i, 0] = 1.0
         bucket[i, 0] = 0
-        for n in range(1, order):
+        for n in range(1, len(found)):
             total = np.float64(found[n, i, 1])
             bucket[i, n] = -1
-            kept[i, n] = 0.0
             passed[i, n] = 0.0
             if total > 0:
                 rest = 0.0
@@ -36,7 +33,15 @@ def split_events(found, orders, discounts, kept, passed, bucket):
                     rest += discounts[n, k] * found[n, i, 2 + k]
                 bucket[i, n] = bucket_of(total)
                 passed[i, n] = rest / total
-                kept[i, n] = max(orders[n, i] - rest / total * orders[n - 1, i], 0.0)
+
+
+@kernel
+def low_rank_counts(contexts, suffixes, slices, slice_start, rank, left, left_start, right, right_start, counts):
+    """What low rank layers make of the counts of events whose contexts and suffixes were seen."""
+    for i in range(len(contexts)):
+        m = slices[contexts[i]]
+        row = left_start[m] + np.int64(suffixes[i] - slice_start[m]) * rank[m]
+        counts[i] = dot_rows(left, row, right, right_start[contexts[i]], rank[m])
 
 
 @kernel

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-import numpy as np
-
-from plre.ensemble.build import Builder
+from plre.ensemble.blueprint import Blueprint
+from plre.ensemble.gating import HeldOut
+from plre.ensemble.ingredients import WordsSay
 from plre.ensemble.recipe import Recipe
 from plre.errors import TooLargeError
-from plre.model.scoring import score_ids, tally_scored
-from plre.progress import Progress
-from plre.text.encode import EncodedText
+from plre.store import Ingredient, Store
 
 
 @dataclass(frozen=True)
@@ -29,22 +27,24 @@ class RankTrial:
         return {"fractions": fractions, "perplexity": self.perplexity}
 
 
-def choose_fractions(builder: Builder, dev: EncodedText, progress: Progress) -> tuple[Recipe, list[RankTrial]]:
-    """The recipe with the rank fractions that are best on ``dev``, and all that was tried.
+def choose_fractions(store: Store, blueprint: Blueprint, ids: Ingredient) -> tuple[Recipe, list[RankTrial]]:
+    """The recipe with the rank fractions under which a held-out text (its ids) is likeliest, and all that was tried.
 
     Ranks too high for this vocabulary are left out with a note; if all are, the recipe stays as it is.
     """
-    recipe = builder.recipe
+    recipe = blueprint.recipe
+    progress = store.how.progress
     trials: list[RankTrial] = []
     for combination in product(*recipe.grids.values()):
         fractions = dict(zip(recipe.grids, combination, strict=True))
         shown = ", ".join(f"order {n} {fraction:g}" for n, fraction in fractions.items())
+        parts = replace(blueprint, recipe=recipe.with_fractions(fractions)).parts
         try:
-            lm = builder.build(recipe=recipe.with_fractions(fractions))
+            said: HeldOut = store.get(WordsSay(parts, ids))
         except TooLargeError as error:
             progress.note(f"rank fractions {shown}: left out; {error}")
             continue
-        trials.append(RankTrial(fractions, tally_scored(lm, score_ids(lm, np.asarray(dev.ids[:]))).perplexity()))
+        trials.append(RankTrial(fractions, said.perplexity()))
         progress.note(f"rank fractions {shown}: dev perplexity {trials[-1].perplexity:.2f}")
     if not trials:
         return recipe, trials

@@ -9,19 +9,12 @@ with words that never occur.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.clustering.exchange import check_memory, exchange
-from plre.counts.ngrams import Counter
-from plre.ensemble.build import Builder
-from plre.ensemble.recipe import Recipe
 from plre.model.component import Component
-from plre.model.lm import LanguageModel
-from plre.progress import Progress
-from plre.scratch import Mapped, Scratch
+from plre.scratch import Mapped
 from plre.text.encode import EncodedText
 from plre.text.vocabulary import BOS, EOS, SPECIAL, UNK, Vocabulary
 
@@ -51,7 +44,7 @@ class Classes:
 def classes_of(vocab: Vocabulary, found: NDArray[np.int32], counts: NDArray[np.int32]) -> Classes:
     """Classes as symbols of a model: by falling frequency, each named after its most frequent word.
 
-    ``found`` is what :func:`exchange` gives, ``counts`` how often each word occurs.
+    ``found`` is what exchange gives, ``counts`` how often each word occurs.
     """
     found = found.copy()
     found[UNK] = -1
@@ -70,37 +63,3 @@ def classes_of(vocab: Vocabulary, found: NDArray[np.int32], counts: NDArray[np.i
     weights = np.maximum(counts, _NEVER)
     shares = weights / np.bincount(symbols, weights=weights, minlength=len(names))[symbols]
     return Classes(names, symbols, shares.astype(np.float32))
-
-
-class ClassBuilder:
-    """Clusters the words of a text and counts its classes; builds models from that, as ``Builder`` does from words."""
-
-    def __init__(
-        self,
-        text: EncodedText,
-        recipe: Recipe,
-        *,
-        counter: Counter,
-        threads: int,
-        progress: Progress,
-        scratch: Scratch,
-    ) -> None:
-        how: dict[str, Any] = {"threads": threads, "progress": progress, "scratch": scratch}
-        self.vocab = text.vocab
-        self.recipe = recipe
-        check_memory(min(recipe.classes, len(text.vocab)), scratch)
-        bigrams = counter(text, 2, **how)
-        found = exchange(bigrams, recipe.classes, seed=recipe.seed, threads=threads, progress=progress)
-        self.classes = classes_of(text.vocab, found, np.asarray(bigrams[1].raw[:]))
-        del bigrams
-        counts = counter(self.classes.of(text), recipe.order, **how)
-        #: Classes are few and all are frequent, so that the lowest orders have no singletons to learn discounts from:
-        #: the fallback is nothing to warn about.
-        self._builder = Builder(counts, self.classes.names, recipe, warn=False, **how)
-
-    def build(self, metadata: dict[str, Any], recipe: Recipe | None = None, *, bits: int = 32) -> LanguageModel:
-        """The model; ``recipe`` may differ from the builder's in its rungs. ``bits`` is what a probability takes."""
-        recipe = recipe or self.recipe
-        about = {"order": recipe.order, "markers": self._builder.counts.markers, **recipe.describe(), **metadata}
-        about |= {"bits": bits, "classes": len(self.classes.names) - len(SPECIAL)}
-        return LanguageModel(self.vocab, [self.classes.component(self._builder.component(recipe, bits=bits))], about)

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from plre.counts.lookup import Events
 from plre.ensemble import _gating as kernels
+from plre.ensemble.build import NgramParts, unigram_probs
+from plre.ensemble.ladder import split
 from plre.model._plan import GATE_BUCKETS
 from plre.model.gates import Gates
 from plre.scratch import slices
 from plre.smoothing._kernels import BUCKETS
-from plre.smoothing.discounts import Steps
 from plre.threads import parallel
 
 #: EM stops after so many steps, or when some in a row gain less than this many nats an event. A single one may well
@@ -48,30 +49,45 @@ class HeldOut:
     unigram: NDArray[np.float32]
     others: NDArray[np.float32]
 
-    @classmethod
-    def of(
-        cls,
-        events: Events,
-        orders: NDArray[np.float64],
-        discounts: Sequence[Steps],
-        others: Sequence[NDArray[np.float64]],
-    ) -> HeldOut:
-        """From what was counted of the events, their probability by order, and that under each of the others."""
-        shape = (len(events), events.order)
-        kept, passed = np.empty(shape, np.float32), np.empty(shape, np.float32)
-        bucket = np.empty(shape, np.int8)
-        steps = np.array([(d.one, d.two, d.three) for d in discounts])
-        kernels.split_events(events.found, orders, steps, kept, passed, bucket)
-        return cls(kept, passed, bucket, orders[0].astype(np.float32), np.array(others, np.float32).T.copy())
-
     def __len__(self) -> int:
         return len(self.unigram)
+
+    def perplexity(self) -> float:
+        """That of the text under the n-grams alone."""
+        probs = self.unigram.astype(np.float64)
+        for kept, passed, bucket in zip(self.kept.T, self.passed.T, self.bucket.T, strict=True):
+            probs = np.where(bucket >= 0, kept + passed * probs, probs)
+        return float(np.exp(-np.log(probs).mean()))
 
     def part(self, pieces: Sequence[slice]) -> HeldOut:
         """Some of the events."""
         return HeldOut(
             *(np.concatenate([getattr(self, each.name)[piece] for piece in pieces]) for each in fields(self))
         )
+
+
+def said_by_words(parts: NgramParts, events: Events, words: NDArray[np.int32]) -> HeldOut:
+    """What n-grams say of events, as :class:`NgramParts` would make a component of them."""
+    kept = np.zeros((events.order, len(events)), np.float32)
+    passed, bucket = np.empty(kept.T.shape, np.float32), np.empty(kept.T.shape, np.int8)
+    steps = [steps.describe() for steps in parts.discounts]
+    kernels.pass_on(events.found, np.array(steps), passed, bucket)
+    for n in range(2, events.order + 1):
+        count, total = events.found[n - 1, :, 0].astype(np.int64), events.found[n - 1, :, 1]
+        powers, factors = parts.factors_of(n)
+        own = split(count, parts.discounts[n - 1], powers)[0][0]
+        if factors is not None:
+            below = parts.counts[n - 1]
+            at = np.flatnonzero((total > 0) & (events.grams[n - 2] >= 0))
+            more = np.empty(len(at))
+            kernels.low_rank_counts(
+                events.before[n - 2, at], events.grams[n - 2, at], below.suffixes[:], below.children[:], factors.rank,
+                factors.left, factors.left_start, factors.right, factors.right_start, more,
+            )  # fmt: skip
+            own[at] += more
+        kept[n - 1] = own / np.maximum(total, 1)
+    unigram = unigram_probs(parts.counts, parts.smoothing, parts.discounts[0])[words]
+    return HeldOut(kept.T.copy(), passed, bucket, unigram, np.empty((len(events), 0), np.float32))
 
 
 @dataclass(frozen=True)

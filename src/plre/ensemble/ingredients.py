@@ -1,103 +1,303 @@
-"""What a recipe is made of, how much work each part is, and making them one at a time.
+"""What recipes are made of, beyond texts, counts and classes: discounts, factors, components, weights.
 
-So a search knows beforehand what a recipe costs: that of which it has the parts already costs next to nothing.
+    text ──▶ counts ──▶ discounts ──▶ factors ──▶ what words say of held-out text ──┐
+      │        └──▶ classes ──▶ class text ──▶ counts ──▶ class n-grams ──▶ what they say ──▶ weights ──▶ word n-grams
+      └──────────────┴──▶ hybrid contexts ──▶ what they say ──┘
+
+The word n-grams *lead* the others (``model/gates.py``), so they are put together last, when it is known how much leaks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.ensemble.recipe import Members, Recipe
-from plre.ensemble.workshop import WantedClasses, Workshop
-from plre.lowrank.blocks import Blocks, Rank
+from plre.clustering.ingredients import Clusters
+from plre.counts.lookup import look_up
+from plre.counts.tree import Slot
+from plre.ensemble import build
+from plre.ensemble.classes import Classes, classes_of
+from plre.ensemble.contexts import build_tree
+from plre.ensemble.gating import HeldOut, Weights, fit_weights, said_by_words
+from plre.ensemble.recipe import LowRank, Smoothing
+from plre.lowrank.blocks import Factors
+from plre.model.component import Component
+from plre.model.lm import LanguageModel
+from plre.model.scoring import score_ids
+from plre.smoothing.discounts import Discount
+from plre.store import Get, Ingredient, Resources
+from plre.text.encode import EncodedText
+from plre.text.ingredients import Text
 from plre.text.vocabulary import BOS
 
 
 @dataclass(frozen=True)
-class Ingredient:
-    """A part that takes long to make. Work is in units of its kind; how long one takes is for others to measure."""
+class Discounts(Ingredient):
+    """The discounts of each order: from counts of counts, or those under which a text (its ids) is likeliest."""
 
-    kind: str
-    key: Hashable
-    work: float = field(compare=False)
-    make: Callable[[], Any] = field(compare=False, repr=False)
+    counted: Ingredient
+    smoothing: Smoothing
+    fitted_to: Ingredient | None = None
+    leave_one_out: bool = False
+    warn: bool = True
+
+    def make(self, get: Get, how: Resources) -> Sequence[Discount]:
+        """Estimate and fit them."""
+        counts = get(self.counted)
+        found = build.find_discounts(counts, self.smoothing, self.warn)
+        if self.fitted_to is None:
+            return found
+        return build.fit_discounts(counts, self.smoothing, found, get(self.fitted_to), self.leave_one_out, how)
 
 
-class Pantry:
-    """The ingredients of recipes, for one workshop and one held-out text."""
+@dataclass(frozen=True)
+class SliceSizes(Ingredient):
+    """The smaller side of each slice of an order, and its non-zeros: what ranks depend on."""
 
-    def __init__(self, workshop: Workshop, dev: NDArray[np.int32]) -> None:
-        self.workshop = workshop
-        self.dev = dev
-        self._events = int(np.sum(dev != BOS))
-        self._ranked: dict[tuple[int, Rank], float] = {}
-        self._blocks: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+    counted: Ingredient
+    order: int
 
-    def missing(self, recipe: Recipe) -> list[Ingredient]:
-        """What has to be made for a recipe, in the order in which it can be."""
-        workshop = self.workshop
-        found = []
-        for n, rungs in recipe.rungs.items():
-            if rungs and not workshop.has_factors(recipe, n):
-                work = sum(self._ranked_work(recipe.order, n, rung.rank) for rung in rungs)
-                work *= recipe.stopping(n).steps * recipe.starts
-                key = repr((n, replace(recipe, rungs={n: rungs}, members=Members())))
-                found.append(Ingredient("factors", key, work, partial(self._factorise, recipe, n)))
-        if not workshop.has_words(recipe):
-            key = repr(replace(recipe, members=Members()))
-            found.append(Ingredient("words", key, self.building(recipe), partial(workshop.words_say, recipe, self.dev)))
-        clusterings = workshop.clusterings(recipe)
-        for wanted in clusterings:
-            found += self.missing_classes(recipe, wanted)
-        for chain in recipe.members.contexts:
-            if not workshop.has_tree(recipe, chain):
-                tree = tuple((clusterings[which - 1] if which else None, distance) for which, distance in chain)
-                work = float(len(workshop.text.ids)) * len(chain)
-                found.append(Ingredient("contexts", tree, work, partial(workshop.tree_part, recipe, chain)))
-        return found
+    def make(self, get: Get, how: Resources) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Count them."""
+        blocks = build.slices_of(get(self.counted), self.order)
+        return blocks.smaller_side(), blocks.entries()
 
-    def _factorise(self, recipe: Recipe, n: int) -> None:
-        self.workshop.words(recipe).factors(n, recipe.rungs[n])
 
-    def missing_classes(self, recipe: Recipe, wanted: WantedClasses) -> list[Ingredient]:
-        """What has to be made for one clustering and its n-grams."""
-        workshop = self.workshop
-        found = []
-        if not workshop.has_classes(wanted):
-            bigrams = len(workshop.counts(recipe.order)[2]) if recipe.order > 1 else len(workshop.text.ids)
-            work = float(wanted.sweeps) * wanted.classes * bigrams
-            key = (wanted.classes, wanted.seed, wanted.sweeps)
-            found.append(Ingredient("clustering", key, work, partial(workshop.classes, wanted)))
-        if not workshop.has_class_model(wanted):
-            work = float(len(workshop.text.ids)) * wanted.order
-            fitted_to = self.dev if recipe.fit else None
-            found.append(Ingredient("class n-grams", wanted, work, partial(workshop.class_part, wanted, fitted_to)))
-        return found
+@dataclass(frozen=True)
+class FoundFactors(Ingredient):
+    """The factors of one order's low rank layers."""
 
-    def fitting(self, recipe: Recipe) -> float:
-        """The work of fitting weights, once everything is there: events, for each model of them."""
-        members = len(recipe.members.classes) + len(recipe.members.contexts)
-        return float(self._events) * (recipe.order + members)
+    kind: ClassVar[str] = "factors"
+    pace: ClassVar[float] = 6e-9
+    counted: Ingredient
+    smoothing: Smoothing
+    discounts: Discounts
+    low_rank: LowRank
 
-    def building(self, recipe: Recipe) -> float:
-        """The work of putting the model together, once everything is there."""
-        counts = self.workshop.counts(recipe.order)
-        return float(sum(len(counts[n]) for n in range(1, recipe.order + 1)))
+    def make(self, get: Get, how: Resources) -> Factors:
+        """Factorise them."""
+        counts, smoothing, discounts = get(self.counted), self.smoothing, get(self.discounts)
+        return build.find_factors(counts, smoothing, discounts, self.low_rank, self._ranks(get), how)
 
-    def _ranked_work(self, order: int, n: int, rank: Rank) -> float:
-        """Non-zeros times rank, of all slices of order n."""
-        if (n, rank) not in self._ranked:
-            if n not in self._blocks:
-                counts = self.workshop.counts(order)
-                table, shorter = counts[n], counts[n - 1]
-                blocks = Blocks(shorter.children[:], shorter.suffixes[:], table.children[:], table.suffixes[:])
-                self._blocks[n] = blocks.smaller_side(), blocks.entries()
-            smaller, entries = self._blocks[n]
-            self._ranked[n, rank] = float(np.sum(rank(smaller, entries) * entries))
-        return self._ranked[n, rank]
+    @property
+    def sizes(self) -> SliceSizes:
+        """The sizes of the order's slices."""
+        return SliceSizes(self.counted, self.low_rank.order)
+
+    def needs(self) -> list[Ingredient]:
+        """The sizes of slices, too."""
+        return [*super().needs(), self.sizes]
+
+    def _ranks(self, get: Get) -> list[NDArray[np.int32]]:
+        """The ranks of all slices, for each rung."""
+        return [rung.rank(*get(self.sizes)) for rung in self.low_rank.rungs]
+
+    def work(self, get: Get) -> float:
+        """Non-zeros times rank, of all slices, for each step."""
+        _, entries = get(self.sizes)
+        ranked = sum(float(np.sum(ranks * entries)) for ranks in self._ranks(get))
+        return ranked * self.low_rank.stopping.steps * self.low_rank.starts
+
+
+@dataclass(frozen=True)
+class PreparedNgrams(Ingredient):
+    """All that a component of n-grams is put together from."""
+
+    counted: Ingredient
+    smoothing: Smoothing
+    discounts: Discounts
+    factors: tuple[FoundFactors, ...] = ()
+
+    def make(self, get: Get, how: Resources) -> build.NgramParts:
+        """Collect it."""
+        factors = {each.low_rank: get(each) for each in self.factors}
+        return build.NgramParts(get(self.counted), self.smoothing, get(self.discounts), factors)
+
+
+@dataclass(frozen=True)
+class ClassNames(Ingredient):
+    """Classes as symbols of a model, with each word's share of its own."""
+
+    text: Text
+    clusters: Clusters
+
+    def make(self, get: Get, how: Resources) -> Classes:
+        """Number and name them."""
+        bigrams = get(self.clusters.bigrams)
+        return classes_of(get(self.text).vocab, get(self.clusters).assignment, np.asarray(bigrams[1].raw[:]))
+
+    def needs(self) -> list[Ingredient]:
+        """The counts of words, too."""
+        return [*super().needs(), self.clusters.bigrams]
+
+
+@dataclass(frozen=True)
+class ClassText(Text):
+    """A text with each word's class in its place."""
+
+    text: Text
+    names: ClassNames
+
+    def make(self, get: Get, how: Resources) -> EncodedText:
+        """Look through the classes at the words."""
+        return get(self.names).of(get(self.text))  # type: ignore[no-any-return]
+
+    @property
+    def origin(self) -> Text:
+        """The text of words."""
+        return self.text.origin
+
+
+@dataclass(frozen=True)
+class ClassIds(Ingredient):
+    """The classes of the words of a held-out text."""
+
+    ids: Ingredient
+    names: ClassNames
+
+    def make(self, get: Get, how: Resources) -> NDArray[np.int32]:
+        """Look them up."""
+        return get(self.names).symbols[get(self.ids)]  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class ClassNgrams(Ingredient):
+    """N-grams of classes, times P(word | class), as a component."""
+
+    kind: ClassVar[str] = "class n-grams"
+    pace: ClassVar[float] = 2e-7
+    parts: PreparedNgrams
+    names: ClassNames
+    bits: int = 32
+
+    def make(self, get: Get, how: Resources) -> Component:
+        """Put it together."""
+        return get(self.names).component(get(self.parts).component(how, bits=self.bits))  # type: ignore[no-any-return]
+
+    def work(self, get: Get) -> float:
+        """N-grams of the text, those of each order."""
+        return float(len(get(self.names.text.origin).ids)) * len(self.parts.smoothing.discounts)
+
+
+@dataclass(frozen=True)
+class HybridContexts(Ingredient):
+    """A chain of contexts that mix words and classes, as a component."""
+
+    kind: ClassVar[str] = "contexts"
+    pace: ClassVar[float] = 5e-7
+    text: Text
+    #: The classes that slots read; None: words.
+    maps: tuple[ClassNames | None, ...]
+    slots: tuple[Slot, ...]
+    cut: int
+
+    def make(self, get: Get, how: Resources) -> Component:
+        """Count the contexts and smooth them."""
+        text = get(self.text)
+        maps = [None if names is None else get(names).symbols for names in self.maps]
+        return build_tree(
+            text.ids, len(text.vocab), maps, self.slots, cut=self.cut, markers=text.markers, **how.named
+        )  # fmt: skip
+
+    def work(self, get: Get) -> float:
+        """Words of the text, for each slot."""
+        return float(len(get(self.text.origin).ids)) * len(self.slots)
+
+
+@dataclass(frozen=True)
+class WordsSay(Ingredient):
+    """What word n-grams say of a held-out text: all that fitting weights needs of them."""
+
+    kind: ClassVar[str] = "words"
+    pace: ClassVar[float] = 2e-7
+    parts: PreparedNgrams
+    ids: Ingredient
+
+    def make(self, get: Get, how: Resources) -> HeldOut:
+        """Look the words of the text up."""
+        parts, ids = get(self.parts), get(self.ids)
+        with how.progress.stage("looking up held-out text"):
+            events = look_up(parts.counts, ids, adjusted=parts.smoothing.continuation, threads=how.threads)
+            return said_by_words(parts, events, ids[ids != BOS])
+
+
+@dataclass(frozen=True)
+class MemberSays(Ingredient):
+    """The probability of each word of a held-out text under a component that the words lead."""
+
+    member: ClassNgrams | HybridContexts
+    text: Text
+    ids: Ingredient
+
+    def make(self, get: Get, how: Resources) -> NDArray[np.float64]:
+        """Ask it alone."""
+        member, text, ids = get(self.member), get(self.text), get(self.ids)
+        alone = LanguageModel(text.vocab, [member], {"order": member.body.reach, "markers": text.markers})
+        return score_ids(alone, ids).probs[ids != BOS]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Weights, and the perplexity of the text that they were fitted to, if they were."""
+
+    weights: Weights
+    perplexity: float | None = None
+
+
+@dataclass(frozen=True)
+class FittedWeights(Ingredient):
+    """The weights with which word n-grams lead others, fitted to a held-out text."""
+
+    kind: ClassVar[str] = "fitting"
+    pace: ClassVar[float] = 1e-6
+    words: WordsSay
+    members: tuple[MemberSays, ...]
+
+    def make(self, get: Get, how: Resources) -> Fitted:
+        """Fit them by EM."""
+        said = np.array([get(each) for each in self.members], np.float32).T.copy()
+        with how.progress.stage("fitting weights"):
+            return Fitted(*fit_weights(replace(get(self.words), others=said), threads=how.threads))
+
+    def work(self, get: Get) -> float:
+        """Events, for each order and each member."""
+        return float(len(get(self.words.ids))) * (len(self.words.parts.smoothing.discounts) + len(self.members))
+
+
+@dataclass(frozen=True)
+class UnknownWeights(Ingredient):
+    """The weights to take where there is no text to fit them to."""
+
+    order: int
+    members: int
+
+    def make(self, get: Get, how: Resources) -> Fitted:
+        """All alike."""
+        return Fitted(Weights.unknown(self.order, self.members))
+
+
+@dataclass(frozen=True)
+class WordNgrams(Ingredient):
+    """Word n-grams as a component; with weights it leads others."""
+
+    kind: ClassVar[str] = "building"
+    pace: ClassVar[float] = 2e-6
+    parts: PreparedNgrams
+    weights: FittedWeights | UnknownWeights | None = None
+    bits: int = 32
+
+    def make(self, get: Get, how: Resources) -> Component:
+        """Put it together."""
+        parts: build.NgramParts = get(self.parts)
+        if self.weights is None:
+            return parts.component(how, bits=self.bits)
+        weights: Weights = get(self.weights).weights
+        return replace(parts.component(how, leaks=weights.leaks, bits=self.bits), gates=weights.gates)
+
+    def work(self, get: Get) -> float:
+        """N-grams."""
+        return float(sum(len(table) for table in get(self.parts.counted).tables))

@@ -91,6 +91,32 @@ class Members:
 
 
 @dataclass(frozen=True)
+class Smoothing:
+    """How counts become probabilities: by which discounts of each order, in which form, from which counts."""
+
+    discounts: tuple[DiscountKind, ...]
+    form: Form = "interpolated"
+    continuation: bool = True
+    uniform: bool = True
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """The low rank layers of one order, and how they are factorised."""
+
+    order: int
+    rungs: tuple[Rung, ...]
+    stopping: Stopping
+    starts: int
+    seed: int
+
+    @property
+    def powers(self) -> list[float]:
+        """The power of each rung, from high to low."""
+        return [rung.power for rung in self.rungs]
+
+
+@dataclass(frozen=True)
 class Recipe:
     """Everything that decides what model comes out of given counts."""
 
@@ -159,6 +185,19 @@ class Recipe:
     def stopping(self, order: int) -> Stopping:
         """When EM stops at this order."""
         return self.bigram_stopping if order == 2 else self.slice_stopping
+
+    @property
+    def smoothing(self) -> Smoothing:
+        """How counts become probabilities."""
+        kinds = tuple(self.discount_of(n) for n in range(1, self.order + 1))
+        return Smoothing(kinds, self.form, self.continuation, self.uniform)
+
+    @property
+    def low_rank(self) -> tuple[LowRank, ...]:
+        """The low rank layers of each order that has any."""
+        return tuple(
+            LowRank(n, rungs, self.stopping(n), self.starts, self.seed) for n, rungs in self.rungs.items() if rungs
+        )
 
     def with_fractions(self, chosen: dict[int, float]) -> Recipe:
         """The recipe with these orders' ranks set to these fractions."""

@@ -1,4 +1,4 @@
-"""Holding out part of a text, to fit weights to it that are then used with all of the text."""
+"""Parts of a text: one that is held out, to fit weights to it that are then used with all of the text; a sample."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ _LARGEST = 1 << 19
 #: A piece is lengthened to whole sentences unless the pieces together get longer than this many times what was wanted.
 _LENGTHENED = 4
 _READ = 1 << 20
+#: Words of a sample of a long text, and the pieces it is taken in.
+_SAMPLE = 1 << 19
+_SAMPLE_PIECES = 64
 
 Range = tuple[int, int]
 
@@ -90,3 +93,20 @@ def _next_sentence(text: EncodedText, at: int) -> int:
 def _inside(text: EncodedText, at: int) -> int:
     """This place, or the next one if a sentence begins here."""
     return at + int(text.ids[at : at + 1][0] == BOS)
+
+
+def sample_text(text: EncodedText) -> NDArray[np.int32]:
+    """About half a million words of a text, from all over it; the whole text if it has no more.
+
+    Each piece begins with ``<s>``, so what stood before it is not missed.
+    """
+    if len(text.ids) <= _SAMPLE:
+        return text.ids[:]
+    pieces = []
+    for start in range(0, len(text.ids), -(-len(text.ids) // _SAMPLE_PIECES)):
+        piece = text.ids[start : start + _SAMPLE // _SAMPLE_PIECES]
+        if text.markers:
+            pieces.append(piece[np.cumsum(piece == BOS) > 0])
+        else:
+            pieces += [np.array([BOS], np.int32), piece]
+    return np.concatenate(pieces)

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from plre.store import Ingredient
 from plre.tuning.journal import Made, Trial
 from plre.tuning.space import KINDS, Proposal
 
-#: Seconds for a unit of work of each kind before any was done, on two slow cores.
-_SECONDS = {
-    "clustering": 3e-9,
-    "factors": 6e-9,
-    "class n-grams": 3e-7,
-    "contexts": 5e-7,
-    "words": 1e-6,
-    "fitting": 1e-6,
-    "building": 3e-6,
-}
 #: So many of the newest measurements count. Machines are faster or slower from one minute to the next, and a kernel
 #: that is compiled on its first call says nothing of the next ones: so the middle one is taken, or the faster of two.
 _NEWEST = 3
@@ -26,15 +17,17 @@ _RECENT = 4
 _KIND = 0.5
 
 
-def seconds_for(work: Iterable[tuple[str, float]], made: Sequence[Made]) -> float:
-    """The time that an amount of work of each kind will take, going by what such work took before."""
-    measured = {kind: [seconds] for kind, seconds in _SECONDS.items()}
+def seconds_for(work: Iterable[tuple[Ingredient, float]], made: Sequence[Made]) -> float:
+    """The time that it will take to make things that are so much work, going by what others of their kind took."""
+    measured: dict[str, list[float]] = {}
     for kind, amount, seconds in made:
         if amount > 0:
-            measured[kind].append(seconds / amount)
-    newest = {kind: sorted(rates[-_NEWEST:]) for kind, rates in measured.items()}
-    rates = {kind: values[(len(values) - 1) // 2] for kind, values in newest.items()}
-    return sum(rates[kind] * amount for kind, amount in work)
+            measured.setdefault(kind, []).append(seconds / amount)
+    total = 0.0
+    for ingredient, amount in work:
+        newest = sorted([ingredient.pace, *measured.get(ingredient.kind, ())][-_NEWEST:])
+        total += newest[(len(newest) - 1) // 2] * amount
+    return total
 
 
 def gain_of(proposal: Proposal, trials: Sequence[Trial]) -> float:

@@ -8,15 +8,15 @@ here is random: the next trial follows from what was tried, what it gave, and wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from plre.ensemble.ingredients import Ingredient, Pantry
-from plre.ensemble.recipe import Recipe
-from plre.ensemble.workshop import Fitted, WantedClasses
+from plre.ensemble.blueprint import Blueprint, Member
 from plre.errors import TooLargeError
 from plre.model.lm import LanguageModel
+from plre.store import Ingredient, Store
+from plre.text.ingredients import ReadText, TextIds
 from plre.tuning.cost_model import gain_of, seconds_for
 from plre.tuning.journal import Journal, Made, Trial
 from plre.tuning.settings import Settings, quick_version
@@ -68,20 +68,31 @@ class Search:
     """Tries recipes until the budget is spent or nothing is left to try."""
 
     def __init__(
-        self, pantry: Pantry, journal: Journal, budget: Budget, limits: Limits, seed: int, watcher: TrialWatcher
+        self,
+        store: Store,
+        text: ReadText,
+        dev: TextIds,
+        about: dict[str, Any],
+        journal: Journal,
+        budget: Budget,
+        limits: Limits,
+        seed: int,
+        watcher: TrialWatcher,
     ) -> None:
-        self.pantry = pantry
-        self.workshop = pantry.workshop
+        self.store = store
+        store.watch = self._note_time
+        self.text, self.dev, self.about = text, dev, about
         self.journal = journal
         self.budget = budget
         self.limits = limits
+        self.words = store.known(text).vocab
         self.seed = seed
         self.watcher = watcher
-        #: What was made in the trial that runs.
+        #: What was made in the trial that runs, and whether it has to end when the budget does.
         self._made: list[Made] = []
+        self._hurried = False
         #: Perplexities of quick versions.
         self._quick: dict[Settings, float] = {}
-        self._fitted: tuple[Settings, Fitted] | None = None
 
     def run(self) -> str:
         """Search until something ends it, and return what that was."""
@@ -92,20 +103,20 @@ class Search:
                 return reason
             before = self.journal.best
             number = len(self.journal.trials) + 1
-            self.watcher.began(number, proposal, self._estimate(self._recipe(proposal.settings)))
+            self.watcher.began(number, proposal, self._estimate(self._blueprint(proposal.settings)))
             trial = self._try(number, proposal, before)
             self.journal.add(trial)
-            self._forget()
+            self.store.keep(*self._lasting())
             begun += 1
             self.watcher.ended(trial, self.journal.best, self.budget.left)
         return f"{begun} trials"
 
-    def finish(self, best: Trial, about: dict[str, Any]) -> LanguageModel:
+    def finish(self, best: Trial, tuned: dict[str, Any]) -> LanguageModel:
         """Build the model of a trial; whatever of it is not in memory any more is made again."""
-        recipe = self._recipe(best.settings)
-        if self._fitted is None or self._fitted[0] != best.settings:
-            self._fitted = best.settings, self._fit(recipe)
-        return self.workshop.build(recipe, self._fitted[1], about)
+        blueprint = self._blueprint(best.settings)
+        self.store.watch = None
+        self.store.get_all(blueprint.wanted(), keep=[])
+        return blueprint.model(self.store.known, self.words, {**self.about, **tuned})
 
     # --- choosing ----------------------------------------------------------------------------------------------------
 
@@ -115,7 +126,7 @@ class Search:
         left = self.budget.left
         for name in FIRST_PRESETS:
             settings = Settings.of_preset(name, self.limits.order, self.limits.words)
-            if settings not in tried and (not tried or self._needs(self._recipe(settings)) <= left):
+            if settings not in tried and (not tried or self._needs(self._blueprint(settings)) <= left):
                 return Proposal("preset", f"preset {name}", settings, trusted=True), ""
         best = self.journal.best
         if best is None:
@@ -123,7 +134,7 @@ class Search:
         proposals = [each for each in neighbourhood(best.settings, self.limits) if each.settings not in tried]
         if not proposals:
             return None, "nothing is left to try"
-        affordable = [each for each in proposals if self._needs(self._recipe(each.settings)) <= left]
+        affordable = [each for each in proposals if self._needs(self._blueprint(each.settings)) <= left]
         if not affordable:
             return None, "the budget is spent"
         return max(affordable, key=self._promise), ""
@@ -131,26 +142,25 @@ class Search:
     def _promise(self, proposal: Proposal) -> float:
         """The gain that is expected of a proposal for each second of its trial."""
         gain = gain_of(proposal, self.journal.trials)
-        return gain / max(self._estimate(self._recipe(proposal.settings)), 1e-9)
+        return gain / max(self._estimate(self._blueprint(proposal.settings)), 1e-9)
 
-    def _needs(self, recipe: Recipe) -> float:
+    def _needs(self, blueprint: Blueprint) -> float:
         """Seconds that there must be for a trial and, after it, to build the best model."""
-        needed = dict.fromkeys(self.pantry.missing(recipe))
-        if self.journal.best is not None:
-            needed |= dict.fromkeys(self.pantry.missing(self._recipe(self.journal.best.settings)))
-        work = [*_work(needed), ("fitting", self.pantry.fitting(recipe)), ("building", self.pantry.building(recipe))]
-        return _MARGIN * seconds_for(work, self._all_made())
+        best = self._blueprint(self.journal.best.settings).wanted() if self.journal.best is not None else []
+        return _MARGIN * self._seconds(*blueprint.wanted(), *best)
 
-    def _estimate(self, recipe: Recipe) -> float:
+    def _estimate(self, blueprint: Blueprint) -> float:
         """Seconds that a trial will take."""
-        work = [*_work(self.pantry.missing(recipe)), ("fitting", self.pantry.fitting(recipe))]
-        return seconds_for(work, self._all_made())
+        return self._seconds(blueprint.weights)
 
-    def _all_made(self) -> list[Made]:
-        return [made for trial in self.journal.trials for made in trial.made] + self._made
+    def _seconds(self, *wanted: Ingredient) -> float:
+        """The seconds that it takes to make what is missing."""
+        made = [made for trial in self.journal.trials for made in trial.made] + self._made
+        return seconds_for([(each, each.work(self.store.get)) for each in self.store.missing(*wanted)], made)
 
-    def _recipe(self, settings: Settings) -> Recipe:
-        return settings.recipe(self.limits.order, self.seed)
+    def _blueprint(self, settings: Settings, *, quick: bool = False) -> Blueprint:
+        recipe = settings.recipe(self.limits.order, self.seed)
+        return Blueprint(quick_version(recipe) if quick else recipe, self.text, self.limits.words, self.dev)
 
     # --- trying ------------------------------------------------------------------------------------------------------
 
@@ -159,7 +169,7 @@ class Search:
         start = self.budget.clock()
         self._made = []
         trial = Trial(number, proposal.kind, proposal.change, proposal.settings, "done", 0.0)
-        recipe = self._recipe(proposal.settings)
+        blueprint = self._blueprint(proposal.settings)
         try:
             if best is not None and not proposal.trusted and (judged := self._judge(proposal.settings, best)):
                 ours, theirs, how = judged
@@ -167,94 +177,88 @@ class Search:
                 if ours > theirs:
                     trial = replace(trial, outcome="dropped", reason=f"{(ours / theirs - 1) * 100:.2f} % worse {how}")
             if trial.outcome == "done":
-                fitted = self._fit(recipe, within_budget=best is not None)
-                trial = replace(trial, perplexity=fitted.perplexity, bytes=self.workshop.size(recipe))
-                if best is None or (fitted.perplexity or 0.0) < (best.perplexity or 0.0):
-                    self._fitted = proposal.settings, fitted
+                self._hurried = best is not None
+                perplexity = self._fit(blueprint.weights, blueprint)
+                self._hurried = False
+                trial = replace(trial, perplexity=perplexity, bytes=self._size(blueprint))
         except TooLargeError as error:
             trial = replace(trial, outcome="failed", reason=str(error))
         except OutOfTimeError:
             trial = replace(trial, outcome="dropped", reason="took longer than there was time for")
         trial = replace(trial, seconds=self.budget.clock() - start, made=tuple(self._made))
-        self._made = []
+        self._made, self._hurried = [], False
         return trial
 
     def _judge(self, settings: Settings, best: Trial) -> tuple[float, float, str] | None:
         """An early look at a recipe: a perplexity, that of the best one under the same conditions, and which these are;
         None where there is no way to look that is worth its time."""
-        recipe, known = self._recipe(settings), self._recipe(best.settings)
-        if (mixed := self._one_changed(recipe, known)) is not None:
-            new = [part for wanted in mixed for part in self.pantry.missing_classes(recipe, wanted)]
-            for each in dict.fromkeys([*self.pantry.missing(known), *new]):
-                self._timed(each.kind, each.work, each.make)
-            work = self.pantry.fitting(recipe)
-            ours = self._timed("fitting", work, lambda: self.workshop.taste(known, mixed, self.pantry.dev))
+        blueprint, known = self._blueprint(settings), self._blueprint(best.settings)
+        if (mixed := self._one_changed(blueprint, known)) is not None:
+            ours = self._fit(known.weights_beside(mixed), blueprint)
             return ours, best.perplexity or 0.0, "with one clustering changed"
-        if self._worth_a_quick_version(recipe, known):
+        if self._worth_a_quick_version(settings, best.settings):
             return self._try_quickly(settings), self._try_quickly(best.settings), "in a quick version"
         return None
 
-    def _one_changed(self, recipe: Recipe, best: Recipe) -> list[WantedClasses] | None:
-        """The clusterings of the best recipe with only one of them changed, the one with the most weight (if that is
-        known; some may have next to none); None unless all clusterings change and nothing else does."""
-        ours, theirs = self.workshop.clusterings(recipe), self.workshop.clusterings(best)
-        contexts = recipe.members.contexts == best.members.contexts
-        if not contexts or replace(recipe, members=best.members) != best or len(ours) != len(theirs):
+    def _one_changed(self, blueprint: Blueprint, best: Blueprint) -> list[Member] | None:
+        """The members of the best recipe with the n-grams of only one clustering changed, the one with the most weight
+        (if that is known; some may have next to none); None unless all clusterings change and nothing else does."""
+        ours, theirs = blueprint.class_ngrams(), best.class_ngrams()
+        contexts = blueprint.recipe.members.contexts == best.recipe.members.contexts
+        alike = replace(blueprint.recipe, members=best.recipe.members) == best.recipe
+        if not contexts or not alike or len(ours) != len(theirs):
             return None
         changed = [k for k, pair in enumerate(zip(ours, theirs, strict=True)) if pair[0] != pair[1]]
         if len(changed) < _SEVERAL:
             return None
-        weights = self._fitted[1].weights.table[:, 1:].mean(axis=0) if self._fitted else [0.0] * len(ours)
+        weights = [0.0] * len(ours)
+        if best.weights in self.store:
+            weights = self.store.known(best.weights).weights.table[:, 1:].mean(axis=0)
         heaviest = max(changed, key=lambda k: float(weights[k]))
-        return [ours[k] if k == heaviest else old for k, old in enumerate(theirs)]
+        return [*(ours[k] if k == heaviest else old for k, old in enumerate(theirs)), *best.contexts]
 
-    def _worth_a_quick_version(self, recipe: Recipe, best: Recipe) -> bool:
+    def _worth_a_quick_version(self, settings: Settings, best: Settings) -> bool:
         """Whether a quick version shows what is new, is quick beside the trial, and leaves time for it.
 
         That of the best recipe so far may take longer, since it serves many trials.
         """
-        short, known = quick_version(recipe), quick_version(best)
+        short, known = self._blueprint(settings, quick=True).weights, self._blueprint(best, quick=True).weights
         if short == known:
             return False
-        shared = dict.fromkeys(self.pantry.missing(known))
-        own = [each for each in self.pantry.missing(short) if each not in shared]
-        fitting = ("fitting", self.pantry.fitting(short))
-        seconds = seconds_for([*_work(own), fitting], self._all_made())
-        if seconds > _QUICK_ENOUGH * self._estimate(recipe):
+        blueprint = self._blueprint(settings)
+        both = self._seconds(short, known)
+        if both - self._seconds(known) > _QUICK_ENOUGH * self._estimate(blueprint):
             return False
-        both = seconds_for([*_work([*own, *shared]), fitting, fitting], self._all_made())
-        return _MARGIN * both + self._needs(recipe) <= self.budget.left
+        return _MARGIN * both + self._needs(blueprint) <= self.budget.left
 
     def _try_quickly(self, settings: Settings) -> float:
         """The perplexity of the quick version of a recipe, found once."""
         if settings not in self._quick:
-            self._quick[settings] = self._fit(quick_version(self._recipe(settings))).perplexity or 0.0
+            blueprint = self._blueprint(settings, quick=True)
+            self._quick[settings] = self._fit(blueprint.weights, blueprint)
         return self._quick[settings]
 
-    def _fit(self, recipe: Recipe, within_budget: bool = False) -> Fitted:
-        """Make what is missing, part by part, and fit the weights; each is timed."""
-        for each in self.pantry.missing(recipe):
-            self._timed(each.kind, each.work, each.make)
-            if within_budget and self.budget.left < 0:
-                raise OutOfTimeError
-        fitted: Fitted = self._timed(
-            "fitting", self.pantry.fitting(recipe), lambda: self.workshop.fit(recipe, self.pantry.dev)
-        )
-        return fitted
+    def _fit(self, weights: Ingredient, blueprint: Blueprint) -> float:
+        """The perplexity of the held-out text with these weights; what lasts of a blueprint is kept."""
+        fitted = self.store.get_all([weights], keep=[*self._lasting(), *blueprint.lasting])[0]
+        return fitted.perplexity or 0.0
 
-    def _timed(self, kind: str, work: float, make: Callable[[], Any]) -> Any:
-        start = self.budget.clock()
-        made = make()
-        self._made.append((kind, work, self.budget.clock() - start))
-        return made
+    def _size(self, blueprint: Blueprint) -> int:
+        """The bytes of a model."""
+        self.store.get_all(blueprint.wanted(), keep=[*self._lasting(), *blueprint.lasting])
+        return blueprint.model(self.store.known, self.words, self.about).nbytes
 
-    def _forget(self) -> None:
-        """Keep in memory only what good recipes need."""
+    def _note_time(self, made: Ingredient, seconds: float) -> None:
+        """Remember how long something took, and end a trial that takes too long."""
+        if made.pace:
+            self._made.append((made.kind, made.work(self.store.known), seconds))
+        if self._hurried and self.budget.left < 0:
+            raise OutOfTimeError
+
+    def _lasting(self) -> list[Ingredient]:
+        """What good recipes need is kept in memory."""
         done = [trial for trial in self.journal.trials if trial.perplexity is not None]
         ranked = sorted(done, key=lambda trial: trial.perplexity or 0.0)[:_KEPT]
-        recipes = [self._recipe(trial.settings) for trial in ranked]
-        self.workshop.keep([*recipes, *map(quick_version, recipes[:1])])
-
-
-def _work(ingredients: Iterable[Ingredient]) -> list[tuple[str, float]]:
-    return [(each.kind, each.work) for each in ingredients]
+        blueprints = [self._blueprint(trial.settings) for trial in ranked]
+        blueprints += [self._blueprint(trial.settings, quick=True) for trial in ranked[:1]]
+        return [self.text, self.dev, *(each for blueprint in blueprints for each in blueprint.lasting)]

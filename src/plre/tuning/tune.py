@@ -7,21 +7,23 @@ import os
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from plre._version import __version__
-from plre.counts.local import count_ngrams
-from plre.ensemble.ingredients import Pantry
-from plre.ensemble.workshop import Workshop
+from plre.counts.ingredients import CountedText
 from plre.errors import PlreError, UsageError
 from plre.model.lm import LanguageModel
 from plre.progress import Progress
 from plre.scratch import scratch_within, slices
-from plre.text.encode import EncodedText, TextOptions, encode_text, read_vocabulary
+from plre.store import Engine, Resources, Store
+from plre.text.encode import EncodedText, TextOptions, read_vocabulary
+from plre.text.ingredients import ReadText, TextIds
 from plre.text.sources import Errors, Source, sized
 from plre.threads import cpu_count
+from plre.training import text_facts
 from plre.tuning.journal import Journal, Trial
 from plre.tuning.result import TuneResult
 from plre.tuning.search import Budget, Search, TrialWatcher
@@ -71,6 +73,7 @@ def tune(
     tmp: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     watcher: TrialWatcher | None = None,
+    engine: Engine | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> TuneResult:
     """Search for the recipe with the lowest perplexity of ``dev``, and build its model.
@@ -83,6 +86,7 @@ def tune(
     journal  a file that keeps every trial; the same call goes on from there, and does none of them again
     output   where a model of an earlier run may lie: if it is that of the best trial, and there is no time left to
              search, it is taken as it is
+    engine   where things are made; usually in this process
     watcher  is called when trials begin and end; ``progress`` for the stages within one
 
     An interruption (Ctrl-C) ends the search; the best model so far is built. A second one ends that too.
@@ -95,16 +99,18 @@ def tune(
         raise UsageError(f"the number of trials must be 0 or more, not {trials}")
     limit = Budget(parse_budget(budget), clock, begun, trials=trials)
     progress = progress or Progress()
-    scratch = scratch_within(memory, tmp, 8)
-    dev, _ = sized(dev)
+    how = Resources(threads, progress, scratch_within(memory, tmp, 8))
+    # One thing after the other, so that it is known how long each takes.
+    store = Store(how, engine, at_once=1, clock=clock)
+    source, _ = sized(dev)
     options = TextOptions(markers, skip_markers, errors)
     fixed = None if vocab is None else read_vocabulary(vocab, errors)
-    how: dict[str, Any] = {"threads": threads, "progress": progress}
-    encoded = encode_text(text, min_count=min_count, vocab=fixed, options=options, scratch=scratch, **how)
-    held_out = encode_text(dev, vocab=encoded.vocab, options=options, **how)
+    read = ReadText("text", text, options, min_count, fixed)
+    ids = TextIds(ReadText("dev", source, options, like=read))
+    encoded, held_out = store.get_all([read, ids])
     identity = {
         "train": text_digest(encoded),
-        "dev": text_digest(held_out),
+        "dev": text_digest(replace(encoded, ids=held_out)),
         "order": order,
         "seed": seed,
         "version": __version__,
@@ -112,18 +118,14 @@ def tune(
     known = Journal(journal, identity)
     known.open()
     limit.before = known.seconds
-    about = {
-        "min_count": min_count if fixed is None else None,
-        "tokens": len(encoded.ids) - encoded.sentences,
-        "sentences": encoded.sentences,
-        "version": __version__,
-    }
+    about = text_facts(encoded, None if fixed else min_count)
     if known.before:
         progress.note(f"{known.before} trials were made before, in {known.seconds:.0f} s; going on from there")
-    workshop = Workshop(encoded, counter=count_ngrams, scratch=scratch, remember=True, **how)
-    workshop.counts(order)
-    pantry = Pantry(workshop, np.asarray(held_out.ids[:]))
-    search = Search(pantry, known, limit, Limits(order, len(encoded.vocab)), seed, watcher or TrialWatcher())
+    store.get(CountedText(read, order))
+    store.get(CountedText(read, max(order, 2)))  # the work of clustering depends on how many bigrams there are
+    limits = Limits(order, len(encoded.vocab))
+    del encoded
+    search = Search(store, read, ids, about, known, limit, limits, seed, watcher or TrialWatcher())
     interrupted = False
     try:
         ended = search.run()
@@ -137,7 +139,7 @@ def tune(
         raise UsageError(f"no trial gave a model: {known.trials[-1].reason if known.trials else ended}")
     model = _from_before(output, known.best, known.key) if len(known.trials) == known.before else None
     if model is None:
-        model = search.finish(known.best, {**about, "tuned": _describe(known, known.best)})
+        model = search.finish(known.best, {"tuned": _describe(known, known.best)})
     wording = ["--vocab", "FILE"] if fixed is not None else ["--min-count", str(min_count)]
     wording += [] if markers else ["--no-markers"]
     facts = {**identity, **about}
