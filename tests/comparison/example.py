@@ -9,7 +9,7 @@ from plre.comparison.plan import ComparisonSettings, Job, Texts
 from plre.comparison.results import Comparison, Row
 from plre.comparison.statistics import Gain, Spread
 from plre.comparison.store import Result
-from plre.comparison.texts import Text
+from plre.comparison.texts import TextFiles
 
 METHODS = (*_PAPER_NAMES, "mkn+class")
 #: Test perplexity of each method as a multiple of the reference's.
@@ -52,7 +52,7 @@ def row(method: str, order: int) -> Row:
 
 def example(orders: tuple[int, ...] = (2, 3, 4)) -> Comparison:
     settings = ComparisonSettings(METHODS, orders, 2, None, (5, 10, 20, 50, 100), 0)
-    texts = Texts(*(Text(f"{name}_1.txt", (f"/x/{name}_1.txt",), 10, name) for name in ("train", "dev", "test")))
+    texts = Texts(*(TextFiles(f"{name}_1.txt", (f"/x/{name}_1.txt",), 10, name) for name in ("train", "dev", "test")))
     ranks = tuple(
         Row(Job("plre", 3, rank), result(225 - 3 * i + i * i * 0.5, 3)) for i, rank in enumerate(settings.ranks)
     )

@@ -170,7 +170,7 @@ def test_without_dev_part_of_the_text_is_held_out() -> None:
             notes.append(message)
 
     lm = plre.train(zipf_text(2000), order=2, preset="fast", progress=Notes())
-    assert "held out; training on the whole text" in notes[0]
+    assert any("held out; training on the whole text" in note for note in notes)
     assert lm.metadata["tokens"] == plre.train(zipf_text(2000), order=2, method="mkn").metadata["tokens"]
     plre.train(["a b", "b a"] * 3, preset="fast", progress=Notes())
     assert "too short to hold out" in notes[-1]

@@ -88,7 +88,8 @@ def test_buckets_nobody_reaches_are_like_the_next_smaller() -> None:
     assert len(row.by_bucket) == BUCKETS
     assert all(0 < share < 1 for share in row.by_bucket)
     assert row.describe() == list(row.by_bucket[: len(row.describe())])
-    never = Events(np.zeros((1, 4, 5), np.int32))
+    nowhere = np.full((1, 4), -1, np.int32)
+    never = Events(np.zeros((1, 4, 5), np.int32), nowhere, nowhere)
     assert set(fit_shares(never, 0.1, leave_one_out=True)[0].by_bucket) == {0.5}
 
 

@@ -236,7 +236,7 @@ def test_a_recipe_with_its_own_clusterings_changed_to_themselves_is_the_recipe(
     shorter = replace(plan, recipe=replace(recipe, members=replace(recipe.members, order=3)))
     other = [shorter.members()[0], *own[1:]]
     assert abs(store.get(plan.weights_beside(other)).perplexity - fitted.perplexity) > 1e-5
-    store.keep(*plan.lasting)
+    store.keep(*plan.lasting, plan.fitted_to)
     assert own[0] in store
     assert other[0] not in store
     store.keep(plan.text, plan.fitted_to)

@@ -10,7 +10,7 @@ from typing import Any
 
 from plre._version import __version__
 from plre.comparison.methods import ENSEMBLE, chosen_methods, components, display_name
-from plre.comparison.texts import Text
+from plre.comparison.texts import TextFiles
 from plre.ensemble.recipe import make_recipe
 from plre.errors import UsageError
 from plre.text.sources import Errors
@@ -78,11 +78,11 @@ class Job:
 class Texts:
     """The three texts: to train on, to choose on, and to test on."""
 
-    train: Text
-    dev: Text
-    test: Text
+    train: TextFiles
+    dev: TextFiles
+    test: TextFiles
 
-    def named(self) -> dict[str, Text]:
+    def named(self) -> dict[str, TextFiles]:
         """The texts by their names, "train", "dev" and "test"."""
         return {"train": self.train, "dev": self.dev, "test": self.test}
 

@@ -23,7 +23,7 @@ TextPath = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
-class Text:
+class TextFiles:
     """A text as it was given, its files, and what identifies it wherever it lies: size and checksum, unpacked."""
 
     given: str
@@ -40,7 +40,7 @@ class Text:
         return {"bytes": self.size, "digest": self.digest}
 
 
-def read_text(given: TextPath, *, skip_markers: bool = False, errors: Errors = "strict") -> Text:
+def read_text(given: TextPath, *, skip_markers: bool = False, errors: Errors = "strict") -> TextFiles:
     """Check that a text can be used: files (not a stream: every job reads them) of UTF-8 with at least one word."""
     name = os.fspath(given)
     paths = [os.path.abspath(path) if path != "-" else path for path in expand(name)]
@@ -58,10 +58,10 @@ def read_text(given: TextPath, *, skip_markers: bool = False, errors: Errors = "
         words = words or not block.data.isspace()
     if not words:
         raise TextError(f"{name}: holds no words; there is nothing to compare on")
-    return Text(name, tuple(paths), size, digest.hexdigest())
+    return TextFiles(name, tuple(paths), size, digest.hexdigest())
 
 
-def sentence_tokens(text: Text, errors: Errors = "strict") -> NDArray[np.int64]:
+def sentence_tokens(text: TextFiles, errors: Errors = "strict") -> NDArray[np.int64]:
     """For each sentence of a text its words and ``</s>``, counted: what a perplexity divides by."""
     blocks = read_blocks(text.sources(), errors=errors)
     lines = (_MARKER.sub(b" ", line) for block in blocks for line in block.data.split(b"\n")[:-1])

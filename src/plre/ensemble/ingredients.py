@@ -298,6 +298,10 @@ class WordNgrams(Ingredient):
         weights: Weights = get(self.weights).weights
         return replace(parts.component(how, leaks=weights.leaks, bits=self.bits), gates=weights.gates)
 
+    def needs(self) -> list[Ingredient]:
+        """The counts, too: how much work it is depends on them."""
+        return [*super().needs(), self.parts.counted]
+
     def work(self, get: Get) -> float:
         """N-grams."""
         return float(sum(len(table) for table in get(self.parts.counted).tables))

@@ -88,7 +88,7 @@ def _describe_orders(body: NgramBody, component: Component) -> list[str]:
     lines = ["  order      n-grams  bytes each  discounts            low rank layers (power, rank)"]
     for n, (grams, discount) in enumerate(zip(body.sizes, about["discounts"], strict=True), 1):
         shown = " ".join(f"{d:.3f}" for d in discount) if isinstance(discount, list) else discount
-        rungs = "; ".join(f"{power:g}, {rank}" for power, rank in about["rungs"].get(str(n), []))
+        rungs = "; ".join(f"{power:g}, {rank}" for power, rank in about.get("rungs", {}).get(str(n), []))
         highest = f" (highest {body.highest_rank(n)})" if rungs else ""
         each = sum(t.nbytes for name, t in body.tensors.items() if body.order_of(name) == n) / max(grams, 1)
         lines.append(f"  {n:>5} {grams:>12,} {each:>11.1f}  {shown:<19}  {rungs or '-'}{highest}")
