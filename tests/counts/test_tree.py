@@ -13,6 +13,7 @@ import plre.counts.sorting as sorting
 import plre.counts.tree as tree
 from plre.counts.tree import Level, Map, Slot, count_tree
 from plre.errors import UsageError
+from plre.scratch import Scratch
 from plre.text.vocabulary import BOS, EOS
 from tests.reference_tree import Chain, adjusted_counts, raw_counts, text_of
 
@@ -41,18 +42,25 @@ def as_dictionaries(levels: list[Level]) -> list[dict[tuple[tuple[int, ...], int
     contexts: list[tuple[int, ...]] = []
     events: list[tuple[tuple[int, ...], int]] = []
     for number, level in enumerate(levels):
+        symbols = level.symbols[: len(level)].tolist()
         if number:
-            contexts = [(*contexts[p], int(s)) for p, s in zip(level.parents, level.symbols, strict=True)]
+            parents = level.parents(0, len(level)).tolist()
+            contexts = [(*contexts[p], s) for p, s in zip(parents, symbols, strict=True)]
         else:
             contexts = [()]
         coarser = events
-        events = [(contexts[n], int(w)) for n, w in zip(level.nodes(), level.words, strict=True)]
+        owners = np.repeat(np.arange(len(level)), np.diff(level.starts)).tolist()
+        words, raw, counts, suffixes = (
+            each[: len(level.words)].tolist() for each in (level.words, level.raw, level.counts, level.suffixes)
+        )
+        events = [(contexts[n], w) for n, w in zip(owners, words, strict=True)]
         assert len(set(events)) == len(events)
         if number:
-            assert [coarser[s] for s in level.suffixes] == [(context[:-1], w) for context, w in events]
+            assert [coarser[s] for s in suffixes] == [(context[:-1], w) for context, w in events]
             assert contexts == sorted(contexts)
-        counts = zip(events, level.raw, level.counts, strict=True)
-        found.append({event: (int(raw), int(count)) for event, raw, count in counts if raw})
+        real = level.real_events(0, len(level)).tolist()
+        given = zip(events, raw, counts, real, strict=True)
+        found.append({event: (own, count) for event, own, count, real in given if own and real})
     return found
 
 
@@ -80,6 +88,8 @@ def test_pieces_and_threads_change_nothing(text: list[list[int]], chosen: list[S
             for one, other in zip(whole, count_tree(ids, WORDS, MAPS, chosen, threads=threads), strict=True):
                 for name in Level.__annotations__:
                     np.testing.assert_array_equal(getattr(one, name), getattr(other, name), strict=True)
+        on_disk = count_tree(ids, WORDS, MAPS, chosen, scratch=Scratch(0))
+        assert as_dictionaries(on_disk) == as_dictionaries(whole)
 
 
 def test_by_hand() -> None:

@@ -286,7 +286,8 @@ def survey_words(chosen, starts, words, counts, class_of, table, cells, growths,
         n1, right, _ = meet(1, w, starts, words, counts, class_of, seen, touched)
         n, occurs = (n0, n1), (left, right)
         survey(k, itself, n, occurs, seen, touched, table, cells, growths, values, totals, few, listed, gains[j])
-        gains[j, k] = -leaving(table, k, itself, n, occurs, seen, touched, cells, totals)
+        if k < gains.shape[1]:
+            gains[j, k] = -leaving(table, k, itself, n, occurs, seen, touched, cells, totals)
         forget(0, n0, seen, touched)
         forget(1, n1, seen, touched)
 
@@ -317,7 +318,7 @@ def propose(
 ):
     """For each chosen word the best class but its own, or its own if it would lose too much; counts stay as they are.
 
-    ``wanted`` is as long as ``chosen``.
+    A word whose class is not one of ``classes`` waits for one, and takes the best. ``wanted`` is as long as ``chosen``.
     """
     gains = np.empty((_TOGETHER, classes), np.float32)
     for first in range(0, len(chosen), _TOGETHER):
@@ -326,8 +327,9 @@ def propose(
         for j in range(len(some)):
             k = class_of[some[j]]
             to = best_class(gains[j], k)
-            gain = gains[j, to] - gains[j, k] if to >= 0 else -np.inf
-            wanted[first + j] = to if gain > -allowed_loss(threshold, times[some[j]]) else k
+            waits = k >= classes
+            gain = gains[j, to] - gains[j, k] if to >= 0 and not waits else -np.inf
+            wanted[first + j] = to if waits or gain > -allowed_loss(threshold, times[some[j]]) else k
 
 
 @kernel
@@ -338,10 +340,12 @@ def change(table, cells, growths, values, side, c, k, more):
 
 
 @kernel
-def move(chosen, wanted, threshold, times, starts, words, counts, class_of, table, cells, growths, values, totals):
+def move(
+    chosen, wanted, threshold, times, starts, words, counts, class_of, table, cells, growths, values, totals, classes
+):  # fmt: skip
     """Let each chosen word move where it wants to if, counts being what they are by then, it does not lose too much.
 
-    Returns how many moved and what they gained together.
+    One that waits for a class gets it. Returns how many moved and what they gained together.
     """
     width = cells.shape[1]
     seen = np.zeros((2, width), np.int32)
@@ -358,7 +362,7 @@ def move(chosen, wanted, threshold, times, starts, words, counts, class_of, tabl
         n, occurs = (n0, n1), (left, right)
         gain = leaving(table, k, itself, n, occurs, seen, touched, cells, totals)
         gain += joining(table, k, to, itself, n, occurs, seen, touched, cells, totals)
-        if gain > _SOMETHING - allowed_loss(threshold, times[w]):
+        if k >= classes or gain > _SOMETHING - allowed_loss(threshold, times[w]):
             for side in range(2):
                 for i in range(n[side]):
                     c = touched[side, i]

@@ -54,6 +54,35 @@ def keep_raw(raw, adjusted):
 
 
 @kernel
+def cut_rare(children, contexts, words, suffixes, raw, adjusted, numbers, least, ngrams, own, starts, lost):
+    """The n-grams of a piece that occur at least ``least`` times, in ``ngrams``: words, suffixes, raw and adjusted.
+
+    ``contexts`` are the new numbers of the piece's contexts, ``numbers`` those of suffixes; -1 is gone. ``own`` becomes
+    the new number of each n-gram within the piece; ``starts`` where the n-grams of each context that is kept start, and
+    ``lost`` the adjusted counts of those that go. Returns how many n-grams and contexts are kept.
+    """
+    n, kept = 0, 0
+    for h in range(len(contexts)):
+        before, gone = n, 0
+        for e in range(children[h] - children[0], children[h + 1] - children[0]):
+            if raw[e] >= least:
+                ngrams[0, n] = words[e]
+                ngrams[1, n] = numbers[suffixes[e]]
+                ngrams[2, n] = raw[e]
+                ngrams[3, n] = adjusted[e]
+                own[e] = n
+                n += 1
+            else:
+                gone += adjusted[e]
+                own[e] = -1
+        if contexts[h] >= 0:
+            starts[kept] = before
+            lost[kept] = gone
+            kept += 1
+    return n, kept
+
+
+@kernel
 def find_pairs(first, children, words, counts, contexts, wanted, grams, found):
     """Look up pairs of context and word, sorted by context, in a piece of a table whose contexts begin with ``first``.
 

@@ -47,8 +47,8 @@ def merge_events(keys, word_bits, index_bits, real, finer_raw, starts, words, ra
     """The events of a level from those one level finer, sorted by context, word and place.
 
     ``real`` says of each finer event whether its context is one. ``counts`` becomes in how many of those an event is
-    seen, ``merged`` the event that each finer one is part of, ``starts`` where the events of each context start.
-    Returns how many there are.
+    seen, or its raw count if in none; ``merged`` the event that each finer one is part of, ``starts`` where the events
+    of each context start. Returns how many there are.
     """
     n = -1
     before = np.uint64(0)
@@ -70,4 +70,7 @@ def merge_events(keys, word_bits, index_bits, real, finer_raw, starts, words, ra
         raw[n] += finer_raw[e]
         counts[n] += real[e]
         merged[e] = n
+    for e in range(n + 1):
+        if counts[e] == 0:
+            counts[e] = raw[e]
     return n + 1

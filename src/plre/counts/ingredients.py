@@ -54,4 +54,4 @@ class CutCounts(Ingredient):
 
     def make(self, get: Get, how: Resources) -> Counts:
         """Leave them out."""
-        return cut(get(self.counted), self.least, self.first)
+        return cut(get(self.counted), self.least, self.first, threads=how.threads, scratch=how.scratch)

@@ -67,7 +67,7 @@ class Counts:
     markers: bool
     tokens: int
     #: If rare n-grams were left out: for each order that lost any, what each context lost, in adjusted counts.
-    lost: Mapping[int, NDArray[np.int64]] = field(default_factory=dict)
+    lost: Mapping[int, Column] = field(default_factory=dict)
 
     @property
     def order(self) -> int:

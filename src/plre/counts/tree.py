@@ -13,13 +13,13 @@ A slot that reads beyond the sentence's start otherwise reads ``<s>``.
 
 Contexts with the words after them are windows, which are sorted once (``sorting.py``): that gives the contexts of all
 levels, and the events of the finest. Those of a coarser level are the finer ones of each context, sorted by word and
-put together. Where a chain has ended, a symbol that no word has stands for the rest, and goes when all is counted.
+put together. Where a chain has ended, a symbol that no word has stands for the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -35,8 +35,9 @@ from plre.scratch import Column, Growing, Scratch, slices
 from plre.text.vocabulary import BOS, EOS
 from plre.threads import even_ranges, overlapped, parallel
 
-#: Positions that are looked at together, and events of a piece, about.
+#: Positions that are looked at together, and events of a piece, about; and the fewest pieces a level is cut into.
 _PIECE = 1 << 20
+_PIECES = 64
 #: The farthest word that a slot may look at.
 FARTHEST = 64
 
@@ -53,28 +54,56 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True)
 class Level:
-    """The contexts of one length of the chain, and the events in them. All arrays are of int32.
+    """The contexts of one length of the chain, and the events in them.
 
-    Nodes are sorted by parent and symbol, events by node and word. The root level has one node.
+    Contexts are sorted by the one that they refine and by symbol, events by context and word. The level without context
+    has one, which is all that it refines, too. Where a chain has ended at a coarser level, a context with the symbol
+    ``ended`` stands for the rest: neither it nor its events count. Columns are arrays of int32, or stand for arrays on
+    disk (``plre.scratch``).
     """
 
-    #: For each node, the one that it refines and the symbol of the slot.
-    parents: NDArray[np.int32]
-    symbols: NDArray[np.int32]
-    #: Where the events of each node start; one entry more than there are nodes.
+    #: For each context of the coarser level, where those that refine it start; one entry more than there are.
+    children: NDArray[np.int32]
+    #: For each context the symbol that its slot read.
+    symbols: Column
+    ended: int
+    #: Where the events of each context start; one entry more than there are contexts.
     starts: NDArray[np.int32]
     #: For each event its word.
-    words: NDArray[np.int32]
+    words: Column
     #: How often it occurs.
-    raw: NDArray[np.int32]
-    #: Kneser-Ney's count: in how many nodes of the next level it is seen; the raw count where none are finer.
-    counts: NDArray[np.int32]
+    raw: Column
+    #: Kneser-Ney's count: in how many contexts of the next level it is seen; the raw count where none are finer.
+    counts: Column
     #: The event with the same word one level coarser.
-    suffixes: NDArray[np.int32]
+    suffixes: Column
 
-    def nodes(self) -> NDArray[np.int32]:
-        """The node of each event."""
-        return np.repeat(np.arange(len(self.parents), dtype=np.int32), np.diff(self.starts))
+    def __len__(self) -> int:
+        return len(self.symbols)
+
+    def pieces(self) -> Iterator[tuple[int, int]]:
+        """Ranges of contexts with about equally many events."""
+        return iter(even_ranges(self.starts, 0, len(self), max(_PIECES, len(self.words) // _PIECE)))
+
+    def events(self, first: int, last: int) -> slice:
+        """The events of some contexts."""
+        return slice(int(self.starts[first]), int(self.starts[last]))
+
+    def parents(self, first: int, last: int) -> NDArray[np.int32]:
+        """Which context of the coarser level each of some contexts refines."""
+        begin = int(np.searchsorted(self.children, first, "right")) - 1
+        end = int(np.searchsorted(self.children, last, "left"))
+        bounds = np.clip(self.children[begin : end + 1], first, last)
+        return np.repeat(np.arange(begin, end, dtype=np.int32), np.diff(bounds))
+
+    def real(self, first: int, last: int) -> NDArray[np.bool_]:
+        """Whether each of some contexts is one of a chain that goes as far as this level."""
+        found: NDArray[np.bool_] = self.symbols[first:last] != self.ended
+        return found
+
+    def real_events(self, first: int, last: int) -> NDArray[np.bool_]:
+        """The same for the events of these contexts."""
+        return np.repeat(self.real(first, last), np.diff(self.starts[first : last + 1]))
 
 
 def check_chain(words: int, maps: Sequence[Map], slots: Sequence[Slot]) -> None:
@@ -136,11 +165,19 @@ def count_tree(
             reader.windows, reader.pack, len(ids), threads=threads, scratch=scratch, advance=advance
         ):
             growing.add(batch, threads)
-        contexts, events = growing.finish()
-        levels = [_Counted(contexts[-1], events)]
-        for coarser in reversed(contexts[:-1]):
-            levels.append(_merged(coarser, levels[-1], words, scratch, threads))
-        return _without_ended(ids, words, levels[::-1])
+        symbols, holds, *finest = growing.finish()
+        children = [np.array([0, len(symbols[0])], np.int32), *holds[:-1]]
+        starts, events = holds[-1], (*finest, finest[-1])
+        levels: list[Level] = []
+        for number in reversed(range(len(slots))):
+            ended = reader.windows.sizes[number]
+            level = Level(children[number], symbols[number], ended, starts, *events, suffixes=None)
+            if number:
+                starts, *events, suffixes = _merged(level, words, scratch, threads)
+            else:
+                suffixes = level.words
+            levels.append(replace(level, suffixes=suffixes))
+        return [_root(ids, words, levels[-1]), *reversed(levels)]
 
 
 class _Reader:
@@ -168,45 +205,6 @@ class _Reader:
             put_symbols(symbols, k, self.windows.places, columns)
         put_symbols(ids[before:], len(self.slots), self.windows.places, columns)
         return columns[:, back > 0]
-
-
-@dataclass(frozen=True)
-class _Contexts:
-    """The contexts of a level: their symbols, and where what each holds starts, finer contexts or events.
-
-    ``ended`` is the symbol that says that the chain has ended before.
-    """
-
-    symbols: NDArray[np.int32]
-    starts: NDArray[np.int32]
-    ended: int
-
-
-@dataclass(frozen=True)
-class _Events:
-    """The events of a level: where those of each context start, their words, and how often they occur.
-
-    ``counts`` are Kneser-Ney's; ``merged`` is the event of this level that each event of the finer one is part of.
-    """
-
-    starts: NDArray[np.int32]
-    words: Column
-    raw: Column
-    counts: Column
-    merged: Column = None
-
-
-@dataclass(frozen=True)
-class _Counted:
-    """A level as it is counted, with the contexts that stand for chains that have ended before."""
-
-    contexts: _Contexts
-    events: _Events
-
-    def real(self, first: int, last: int) -> NDArray[np.bool_]:
-        """Whether each event of some contexts is one of a chain that goes as far as this level."""
-        real = self.contexts.symbols[first:last] != self.contexts.ended
-        return np.repeat(real, np.diff(self.events.starts[first : last + 1]))
 
 
 class _GrowingContexts:
@@ -240,21 +238,19 @@ class _GrowingContexts:
         if self._words.size >= 2**31:
             raise TooLargeError("there are more than 2^31 different contexts with words; leave out a slot of the chain")
 
-    def finish(self) -> tuple[list[_Contexts], _Events]:
-        """The contexts of each level, and the events of the finest."""
-        ends = [*(each.size for each in self._symbols[1:]), self._words.size]
-        found = []
-        for k, end in enumerate(ends):
-            self._starts[k].append(np.array([end], np.int32))
-            symbols, starts = (np.asarray(each[k].finish()[:]) for each in (self._symbols, self._starts))
-            found.append(_Contexts(symbols, starts, self.windows.sizes[k]))
-        raw = self._raw.finish()
-        return found, _Events(found[-1].starts, self._words.finish(), raw, raw)
+    def finish(self) -> tuple[list[Column], list[NDArray[np.int32]], Column, Column]:
+        """Of each level the symbols of its contexts, and where what each of them holds starts, finer contexts or events.
+        Of the events of the finest level the words, and how often each occurs."""
+        for starts, end in zip(self._starts, [*(each.size for each in self._symbols[1:]), self._words.size], strict=True):
+            starts.append(np.array([end], np.int32))
+        symbols, holds = ([each.finish() for each in growing] for growing in (self._symbols, self._starts))
+        return symbols, [np.asarray(each[:]) for each in holds], self._words.finish(), self._raw.finish()
 
 
-def _merged(coarser: _Contexts, finer: _Counted, words: int, scratch: Scratch, threads: int) -> _Counted:
-    """A level from the one that is finer: the events of each context are those of all that refine it, put together."""
-    bounds = finer.events.starts[coarser.starts]
+def _merged(level: Level, words: int, scratch: Scratch, threads: int) -> list[Column]:
+    """The events one level coarser, those of all contexts that refine the same one put together: where those of each
+    context start, their words, raw counts and counts; and which of them each event of this level is part of."""
+    bounds = level.starts[level.children]
     word_bits = max(1, (words - 1).bit_length())
 
     def merge(piece: tuple[int, int]) -> list[NDArray[np.int32]]:
@@ -265,53 +261,23 @@ def _merged(coarser: _Contexts, finer: _Counted, words: int, scratch: Scratch, t
         if (piece[1] - piece[0]).bit_length() + word_bits + index_bits > 64:
             raise TooLargeError("so many words cannot be counted; use a smaller vocabulary (--min-count)")
         keys = np.empty(size, np.uint64)
-        kernels.index_events(own, finer.events.words[part], word_bits, index_bits, keys)
+        kernels.index_events(own, level.words[part], word_bits, index_bits, keys)
         keys.sort()
-        real = finer.real(int(coarser.starts[piece[0]]), int(coarser.starts[piece[1]]))
+        real = level.real_events(*level.children[list(piece)].tolist())
         starts = np.empty(piece[1] - piece[0], np.int32)
         made, merged = np.empty((3, size), np.int32), np.empty(size, np.int32)
-        n = kernels.merge_events(keys, word_bits, index_bits, real, finer.events.raw[part], starts, *made, merged)
+        n = kernels.merge_events(keys, word_bits, index_bits, real, level.raw[part], starts, *made, merged)
         return [starts, *(each[:n].copy() for each in made), merged]
 
     columns = [Growing(scratch, np.int32) for _ in range(5)]
-    pieces = even_ranges(bounds, 0, len(coarser.symbols), max(1, len(finer.events.words) // _PIECE))
+    pieces = even_ranges(bounds, 0, len(bounds) - 1, max(1, len(level.words) // _PIECE))
     for _, (starts, own, raw, counts, merged) in overlapped(merge, iter(pieces), threads):
         base = np.int32(columns[1].size)
         for column, made in zip(columns, (starts + base, own, raw, counts, merged + base), strict=True):
             column.append(made)
     columns[0].append(np.array([columns[1].size], np.int32))
-    starts, own, raw, counts, merged = (column.finish() for column in columns)
-    return _Counted(coarser, _Events(np.asarray(starts[:]), own, raw, counts, merged))
-
-
-def _without_ended(ids: Column, words: int, counted: list[_Counted]) -> list[Level]:
-    """All levels, that without context first, without what stands for chains that have ended before."""
-    levels: list[Level] = []
-    kept_contexts = np.zeros(1, np.int32)
-    children = np.array([0, len(counted[0].contexts.symbols)])
-    merged, kept_events = counted[0].events.words, np.arange(words, dtype=np.int32)
-    for number, each in enumerate(counted):
-        real, events = each.contexts.symbols != each.contexts.ended, each.real(0, len(each.contexts.symbols))
-        parents = np.repeat(kept_contexts, np.diff(children))
-        suffixes = kept_events[np.asarray(merged[:])[events]]
-        kept_contexts, kept_events = (np.cumsum(each, dtype=np.int32) - 1 for each in (real, events))
-        sizes = np.diff(each.events.starts)[real]
-        raw, counts = np.asarray(each.events.raw[:])[events], np.asarray(each.events.counts[:])[events]
-        keep_raw(raw, counts)
-        levels.append(
-            Level(
-                parents[real],
-                each.contexts.symbols[real],
-                np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
-                np.asarray(each.events.words[:])[events],
-                raw,
-                counts,
-                suffixes,
-            )
-        )
-        if number + 1 < len(counted):
-            children, merged = each.contexts.starts, each.events.merged
-    return [_root(ids, words, levels[0]), *levels]
+    starts, *events = (column.finish() for column in columns)
+    return [np.asarray(starts[:]), *events]
 
 
 def _root(ids: Column, words: int, first: Level) -> Level:
@@ -321,8 +287,10 @@ def _root(ids: Column, words: int, first: Level) -> Level:
         add_words(ids[part], occurrences)
     raw = occurrences.astype(np.int32)
     raw[BOS] = 0
-    zero, every = np.zeros(1, np.int32), np.arange(words, dtype=np.int32)
+    every, one = np.arange(words, dtype=np.int32), np.array([0, 1], np.int32)
     counts = np.zeros(words, np.int32)
-    count_predecessors(first.suffixes, counts)
+    for piece in first.pieces():
+        suffixes = first.suffixes[first.events(*piece)]
+        count_predecessors(suffixes[first.real_events(*piece)], counts)
     keep_raw(raw, counts)
-    return Level(zero, zero, np.array([0, words], np.int32), every, raw, counts, every)
+    return Level(one, np.zeros(1, np.int32), -1, one * np.int32(words), every, raw, counts, every)

@@ -24,13 +24,10 @@ from plre.errors import UsageError
 from plre.model.component import Component
 from plre.model.contexts import WORDS, ContextLevel, assemble
 from plre.progress import Progress
-from plre.scratch import Column, Scratch
+from plre.scratch import Column, Growing, Scratch
 from plre.smoothing.discounts import Steps, counts_of_counts, estimate
 from plre.text.vocabulary import BOS, EOS
-from plre.threads import even_ranges, parallel
-
-#: Pieces that a level is cut into, for threads.
-_PIECES = 64
+from plre.threads import overlapped
 
 
 def build_tree(
@@ -58,21 +55,26 @@ def build_tree(
     if cut < 1:
         raise UsageError(f"cut must be at least 1, not {cut}")
     slots = [Slot(*slot) for slot in slots]
+    scratch = scratch or Scratch()
     counted = count_tree(ids, words, maps, slots, threads=threads, progress=progress, scratch=scratch)
     if not counted[0].raw.any():
         raise UsageError("the text has no words; there is nothing to learn from")
     if discounts is None:
         # Few contexts of frequent classes have no singletons to learn from; the fallback is nothing to warn about.
-        seen = [counts_of_counts(level.counts) for level in counted]
-        discounts = estimate(seen, ["mkn"] * len(counted), warn=False)
+        discounts = estimate([_counts_of_counts(level) for level in counted], ["mkn"] * len(counted), warn=False)
     if len(discounts) != len(counted):
         raise UsageError(f"{len(counted)} levels (unigrams and {len(slots)} slots) but {len(discounts)} discounts")
     unigrams = _unigrams(counted[0], discounts[0], markers)
-    smoothed = []
-    lower = unigrams
-    for number, (level, discount) in enumerate(zip(counted[1:], discounts[1:], strict=True), 1):
-        smoothed.append(_Smoothed.of(level, discount, lower, cut if number > 1 else 1, threads))
-        lower = smoothed[-1].probs
+    kept, is_kept, lower = [_root()], np.ones(1, bool), unigrams
+    counted.reverse()
+    coarser = counted.pop()
+    for number, discount in enumerate(discounts[1:], 1):
+        level = counted.pop()
+        smoothing = _Smoothing(level, coarser, discount, lower, cut if number > 1 else 1)
+        own, children, is_kept, lower = smoothing.run(is_kept, bool(counted), threads, scratch)
+        kept = [*kept[:-1], replace(kept[-1], children=children), own]
+        coarser = level
+    kept[-1] = replace(kept[-1], children=np.zeros(len(kept[-1].symbols) + 1, np.int32))
     tables = {slot.map: table for slot in slots if (table := maps[slot.map]) is not None}
     numbers = {name: number for number, name in enumerate(tables)}
     own = [Slot(numbers.get(slot.map, WORDS), slot.distance) for slot in slots]
@@ -82,37 +84,85 @@ def build_tree(
         "discounts": [discount.describe() for discount in discounts],
         **(metadata or {}),
     }
-    body = assemble(list(tables.values()), own, _linked(smoothed), unigrams, threads=threads)
+    del level, coarser, smoothing, lower
+    body = assemble(list(tables.values()), own, kept, unigrams, threads=threads, scratch=scratch)
     return Component(body, about=about)
 
 
 @dataclass(frozen=True)
-class _Smoothed:
-    """A level with its weights and probabilities; and which of its nodes and events are kept."""
+class _Smoothing:
+    """How a level is smoothed: by the probabilities of the events of the ``coarser`` one."""
 
     level: Level
-    backoff: NDArray[np.float32]
-    probs: NDArray[np.float32]
-    nodes: NDArray[np.int32]
-    events: NDArray[np.int32]
+    coarser: Level
+    discount: Steps
+    lower: Column
+    cut: int
 
-    @classmethod
-    def of(cls, level: Level, discount: Steps, lower: NDArray[np.float32], cut: int, threads: int) -> _Smoothed:
-        """Smooth a level by the probabilities of the one below."""
-        backoff = np.empty(len(level.parents), np.float32)
-        probs = np.empty(len(level.words), np.float32)
-        steps = np.array([0.0, *discount.describe()])
+    def run(
+        self, is_kept: NDArray[np.bool_], has_finer: bool, threads: int, scratch: Scratch
+    ) -> tuple[ContextLevel, NDArray[np.int32], NDArray[np.bool_], Column]:
+        """Smooth the level. ``is_kept`` says which contexts of the coarser one are.
 
-        def smooth(piece: tuple[int, int]) -> None:
-            kernels.smooth(
-                *piece, level.starts, level.raw, level.counts, level.suffixes, cut, steps, lower, backoff, probs
-            )
+        Gives what is kept of the level; where what refines each kept coarser context starts; which contexts are kept,
+        and the probabilities of all events, for a finer level if there is one.
 
-        if len(backoff):
-            parallel(smooth, even_ranges(level.starts, 0, len(backoff), _PIECES), threads)
-        nodes, events = np.empty(len(backoff), np.int32), np.empty(len(probs), np.int32)
-        kept_nodes, kept_events = kernels.keep(level.starts, level.raw, cut, nodes, events)
-        return cls(level, backoff, probs, nodes[:kept_nodes], events[:kept_events])
+        Whatever is kept occurs at least as often one level coarser, so what it hangs on is kept, too.
+        """
+        types = np.int32, np.float32, np.int32, np.int32, np.float32
+        symbols, backoff, starts, words, probs = columns = [Growing(scratch, each) for each in types]
+        everything = Growing(scratch, np.float32)
+        kept = np.zeros(len(self.level), bool)
+        children = np.zeros(len(is_kept), np.int32)
+        for (first, last), (found, *parts, all_probs) in overlapped(self._smooth, self.level.pieces(), threads):
+            kept[first:last] = found
+            parents = self.level.parents(first, last)[found]
+            if len(parents):
+                children[parents[0] : parents[-1] + 1] += np.bincount(parents - parents[0]).astype(np.int32)
+            parts[2] += np.int32(words.size)
+            for column, part in zip(columns, parts, strict=True):
+                column.append(part)
+            if has_finer:
+                everything.append(all_probs)
+        starts.append(np.array([words.size], np.int32))
+        finished = [column.finish() for column in columns]
+        own = ContextLevel(*finished[:2], np.empty(0, np.int32), *finished[2:])
+        begin = np.concatenate([[0], np.cumsum(children[is_kept])]).astype(np.int32)
+        return own, begin, kept, everything.finish()
+
+    def _smooth(self, piece: tuple[int, int]) -> list[NDArray[Any]]:
+        """Of some contexts which are kept; of those the symbols, weights and where events start, of kept events words
+        and probabilities; and the probabilities of all events."""
+        first, last = piece
+        level, part = self.level, self.level.events(first, last)
+        parents = level.parents(first, last)
+        below = self.coarser.events(int(parents[0]), int(parents[-1]) + 1)
+        starts = level.starts[first : last + 1] - level.starts[first]
+        raw, counts, words = level.raw[part], level.counts[part], level.words[part]
+        backoff, probs = np.empty(last - first, np.float32), np.empty(len(raw), np.float32)
+        steps = np.array([0.0, *self.discount.describe()])
+        lower, suffixes = self.lower[below], level.suffixes[part] - np.int32(below.start)
+        kernels.smooth(starts, raw, counts, suffixes, self.cut, steps, lower, backoff, probs)
+        rare = np.where(level.real_events(first, last), raw, 0) < self.cut
+        begin = np.concatenate([[0], np.cumsum(~rare)])[starts].astype(np.int32)
+        kept = begin[1:] > begin[:-1]
+        return [
+            kept, level.symbols[first:last][kept], backoff[kept], begin[:-1][kept], words[~rare], probs[~rare], probs
+        ]  # fmt: skip
+
+
+def _counts_of_counts(level: Level) -> NDArray[np.int64]:
+    """How many events of a level were seen exactly 1, 2, 3 and 4 times."""
+    found = np.zeros(4, np.int64)
+    for piece in level.pieces():
+        found += counts_of_counts(level.counts[level.events(*piece)][level.real_events(*piece)])
+    return found
+
+
+def _root() -> ContextLevel:
+    """The level without context, which has one: its words are unigrams and no events."""
+    none, nothing = np.empty(0, np.int32), np.zeros(1, np.int32)
+    return ContextLevel(nothing, np.ones(1, np.float32), none, np.zeros(2, np.int32), none, none.view(np.float32))
 
 
 def _unigrams(root: Level, discount: Steps, markers: bool) -> NDArray[np.float32]:
@@ -124,36 +174,3 @@ def _unigrams(root: Level, discount: Steps, markers: bool) -> NDArray[np.float32
     rest = discount(counts)
     probs = (counts - rest) / counts.sum() + rest.sum() / counts.sum() * predicted / predicted.sum()
     return probs.astype(np.float32)
-
-
-def _linked(smoothed: list[_Smoothed]) -> list[ContextLevel]:
-    """What is kept of each level, the root first.
-
-    Whatever is kept occurs at least as often one level coarser, so what it hangs on is kept too.
-    """
-    none = np.empty(0, np.int32)
-    nothing, no_weight = np.zeros(1, np.int32), np.ones(1, np.float32)
-    levels = [ContextLevel(nothing, no_weight, none, np.zeros(2, np.int32), none, none.view(np.float32))]
-    kept = np.zeros(1, np.int32)
-    for own in smoothed:
-        parents = np.searchsorted(kept, own.level.parents[own.nodes])
-        levels[-1] = replace(levels[-1], children=_starts(parents, len(kept)))
-        owners = np.searchsorted(own.nodes, np.searchsorted(own.level.starts, own.events, "right") - 1)
-        levels.append(
-            ContextLevel(
-                own.level.symbols[own.nodes],
-                own.backoff[own.nodes],
-                none,
-                _starts(owners, len(own.nodes)),
-                own.level.words[own.events],
-                own.probs[own.events],
-            )
-        )
-        kept = own.nodes
-    levels[-1] = replace(levels[-1], children=_starts(none, len(kept)))
-    return levels
-
-
-def _starts(owners: NDArray[Any], count: int) -> NDArray[np.int32]:
-    """Where what belongs to each of so many owners starts, in a list sorted by owner; and where the last ends."""
-    return np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=count))]).astype(np.int32)

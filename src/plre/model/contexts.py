@@ -22,7 +22,7 @@ from plre.counts.tree import FARTHEST, Slot
 from plre.model import _contexts
 from plre.model import _plan as p
 from plre.model.ngrams import check_names
-from plre.scratch import Scratch
+from plre.scratch import Column, Scratch
 from plre.tables import building as t
 from plre.tables import reading
 from plre.tensorfile import Tensors
@@ -38,15 +38,15 @@ KINDS = ("contexts", "events")
 
 @dataclass(frozen=True)
 class ContextLevel:
-    """One level as plain arrays: contexts in the order of those they refine, events in the order of contexts."""
+    """One level as plain columns: contexts in the order of those they refine, events in the order of contexts."""
 
-    symbols: NDArray[np.int32]
-    backoff: NDArray[np.float32]
+    symbols: Column
+    backoff: Column
     #: Where the finer contexts of each start on the next level, and its events on this one, with one entry more.
-    children: NDArray[np.int32]
-    events: NDArray[np.int32]
-    words: NDArray[np.int32]
-    probs: NDArray[np.float32]
+    children: Column
+    events: Column
+    words: Column
+    probs: Column
 
 
 @dataclass(frozen=True)
@@ -192,6 +192,7 @@ def assemble(
     unigrams: NDArray[np.float32],
     *,
     threads: int = 1,
+    scratch: Scratch | None = None,
 ) -> Contexts:
     """A component of these levels, the root first; the maps of slots are numbers of ``maps``, or WORDS."""
     counts = tuple(int(table.max()) + 1 for table in maps)
@@ -201,15 +202,15 @@ def assemble(
     made = Contexts(len(unigrams), tuple(chain), counts, (), (), tensors)
     sizes, shards = [], []
     keys, owners = np.zeros(1, np.uint64), t.Owners(None, 1)
-    scratch = Scratch()
+    scratch = scratch or Scratch()
     for j, (coarser, level) in enumerate(pairwise(levels), 1):
         keys = t.child_keys(coarser.children, keys, level.symbols, scratch)
-        contexts = t.place(keys, [level.backoff], threads=threads)
+        contexts = t.place(keys, [level.backoff], threads=threads, scratch=scratch)
         given = f"level{j}.contexts", contexts, level.symbols, made.slot_symbols(j - 1), coarser.children
         tensors |= t.table_tensors(*given, owners, scratch)
         owners = t.Owners(contexts.slots, contexts.shape.slots)
         event_keys = t.child_keys(level.events, keys, level.words, scratch)
-        events = t.place(event_keys, [level.probs], with_slots=False, threads=threads)
+        events = t.place(event_keys, [level.probs], with_slots=False, threads=threads, scratch=scratch)
         tensors |= t.table_tensors(f"level{j}.events", events, level.words, made.symbols, level.events, owners, scratch)
         sizes.append((len(level.symbols), len(level.words)))
         shards.append((contexts.shape.shard_bits, events.shape.shard_bits))
