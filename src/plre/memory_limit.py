@@ -1,8 +1,10 @@
-"""How much memory this process may use: the machine's, or less where a container (a cgroup) has a limit."""
+"""How much memory this process may use, and giving back to the system what it does not use any more."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
@@ -11,7 +13,10 @@ _UNKNOWN = 4 * 10**9
 
 
 def usable_memory(root: str = "/") -> int:
-    """Bytes of memory that this process may use; ``root`` is where the system's files are."""
+    """Bytes of memory that this process may use: the machine's, or less where a container (a cgroup) has a limit.
+
+    ``root`` is where the system's files are.
+    """
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else _UNKNOWN
     return min([machine, *_limits(Path(root))])
 
@@ -41,3 +46,9 @@ def _groups(root: Path) -> Iterator[tuple[Path, str, PurePosixPath]]:
             yield folder, "memory.max", PurePosixPath(group)
         elif "memory" in controllers.split(","):
             yield folder / "memory", "memory.limit_in_bytes", PurePosixPath(group)
+
+
+def give_back() -> None:
+    """Give memory that was freed back to the system; the C library keeps much of it for later otherwise."""
+    if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):
+        library.malloc_trim(0)

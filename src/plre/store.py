@@ -18,6 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol
 
+from plre.memory_limit import give_back
 from plre.progress import Advance, Progress
 from plre.scratch import Scratch
 
@@ -169,7 +170,9 @@ class Store:
         """Make an ingredient; gives it and the seconds it took."""
         start = self.clock()
         how = replace(self.how, progress=_Stoppable(self.how.progress, stop))
-        return self.engine.make(ingredient, self.known, how), self.clock() - start
+        made = self.engine.make(ingredient, self.known, how)
+        give_back()
+        return made, self.clock() - start
 
     def _forget(self, some: Sequence[Ingredient], kept: set[Ingredient] | None) -> None:
         for each in some if kept is not None else ():

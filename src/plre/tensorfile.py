@@ -17,7 +17,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 _ALIGN = 64
 _LARGEST_HEADER = 1 << 26
+#: Bytes that are written or read at once.
 _CHUNK = 1 << 22
 
 Tensors = dict[str, NDArray[Any]]
@@ -70,6 +71,15 @@ def header(metadata: dict[str, str], shapes: Shapes) -> bytes:
     return len(text).to_bytes(8, "little") + text
 
 
+def chunks(tensor: NDArray[Any]) -> Iterator[memoryview]:
+    """The bytes of a tensor, some at a time; what is mapped from a file takes no more memory than that."""
+    data = tensor.view(np.uint8)
+    for start in range(0, len(data), _CHUNK):
+        chunk = data[start : start + _CHUNK]
+        yield memoryview(chunk)
+        release(chunk)
+
+
 def write(path: str, head: bytes, tensors: Iterable[NDArray[Any]]) -> None:
     """Write a model; at no moment is there a half-written file under ``path``."""
     path = os.path.realpath(path)
@@ -80,9 +90,8 @@ def write(path: str, head: bytes, tensors: Iterable[NDArray[Any]]) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(head)
             for tensor in tensors:
-                data = memoryview(tensor.view(np.uint8))
-                for start in range(0, len(data), _CHUNK):
-                    file.write(data[start : start + _CHUNK])
+                for chunk in chunks(tensor):
+                    file.write(chunk)
             file.flush()
             os.fsync(file.fileno())
             if temporary is None:
@@ -204,6 +213,21 @@ def map_privately(descriptor: int) -> mmap.mmap:
         protection = mmap.PROT_READ | mmap.PROT_WRITE
         return mmap.mmap(descriptor, 0, flags=mmap.MAP_PRIVATE | no_reserve, prot=protection)
     return mmap.mmap(descriptor, 0, access=mmap.ACCESS_COPY)
+
+
+def release(array: NDArray[Any]) -> None:
+    """Let go of the memory of an array, if it is mapped from a file: what is asked for again is read again."""
+    base: Any = array
+    while isinstance(base, np.ndarray | memoryview):
+        base = base.base if isinstance(base, np.ndarray) else base.obj
+    if not isinstance(base, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    whole = np.frombuffer(base, np.uint8)
+    first = array.ctypes.data - whole.ctypes.data
+    begin = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE  # pages that other arrays have a part of stay
+    size = (first + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - begin
+    if size > 0:
+        base.madvise(mmap.MADV_DONTNEED, begin, size)
 
 
 def _looks_like(first: bytes) -> str:

@@ -85,7 +85,8 @@ def test_counts_and_gains_follow_each_move(text: list[list[str]], markers: bool,
         before = by_definition(pairs, partition.class_of)
         to = rng.integers(0, classes, 1, dtype=np.int32)
         stays = bool(to[0] == partition.class_of[w])
-        moved, gained = kernels.move(np.array([w], np.int32), to, np.inf, partition.times, *partition.arrays())
+        own = np.array([w], np.int32)
+        moved, gained = kernels.move(own, to, np.inf, partition.times, *partition.arrays(), classes)
         assert moved == (not stays)
         assert partition.class_of[w] == to[0]
         assert gained == pytest.approx(by_definition(pairs, partition.class_of) - before, abs=1e-9)

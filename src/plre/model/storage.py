@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from plre.model.lm import LanguageModel
 
 FORMAT = 6
-#: Bytes that are read at once.
-_CHUNK = 1 << 24
 #: More components than anybody needs; a file that claims to have more is damaged.
 _MOST_COMPONENTS = 1000
 
@@ -88,9 +86,8 @@ def checksum(lm: LanguageModel) -> str:
     tensors = tensors_of(lm)
     hasher = hashlib.blake2b(_header(lm, tensors, "")[1], digest_size=8)
     for tensor in tensors.values():
-        data = memoryview(tensor.view(np.uint8))
-        for start in range(0, len(data), _CHUNK):
-            hasher.update(data[start : start + _CHUNK])
+        for chunk in file.chunks(tensor):
+            hasher.update(chunk)
     return hasher.hexdigest()
 
 

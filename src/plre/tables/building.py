@@ -28,7 +28,7 @@ _BUCKET = 3
 _FILL = {2: 0.955, 3: 0.945, 4: 0.935}
 #: Orders in which seeds are tried before a table gets more lines.
 _ATTEMPTS = 16
-#: Keys that are looked at together, and records that are placed before the next are looked at.
+#: Keys that are looked at together, and records that are placed before the next are looked at, at most.
 _PIECE = 1 << 20
 _GROUP = 1 << 23
 
@@ -164,7 +164,8 @@ def _place_all(
     counts = np.zeros(shape.shards, np.int64)
     for piece in slices(shape.records, _PIECE):
         kernels.count_shards(keys[piece], shape.shard_bits, counts)
-    for group in slices(shape.shards, max(1, _GROUP // _SHARD)):
+    together = _GROUP if scratch.memory is None else min(_GROUP, scratch.memory // (2 * (16 + 4 * len(values))))
+    for group in slices(shape.shards, max(1, together // _SHARD)):
         if not _place_group(keys, values, shape, group, counts[group], lines, seeds, slots, threads):
             return None
     return Placed(shape, lines.finish(), seeds, slots)
