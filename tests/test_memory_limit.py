@@ -40,4 +40,4 @@ def test_limits_of_containers(tmp_path: Path, groups: str, limits: dict[str, str
 
 def test_the_default_is_four_fifths_of_what_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("plre.scratch.usable_memory", lambda: 1_000_000_000)
-    assert scratch_within(None, None, 4).memory == 200_000_000
+    assert scratch_within(None, None).memory == 266_666_666

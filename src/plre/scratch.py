@@ -24,6 +24,8 @@ from plre.memory_limit import usable_memory
 Column = Any
 
 _SMALLEST_MEMORY = 100_000_000
+#: What work on pieces of long arrays takes, whatever their length.
+_WORK = 600_000_000
 
 
 class Scratch:
@@ -204,12 +206,14 @@ class Runs:
         return where
 
 
-def scratch_within(memory: int | str | None, tmp: str | os.PathLike[str] | None, parts: int) -> Scratch:
-    """One of so many parts of the memory is for long arrays, the others for work on them."""
+def scratch_within(memory: int | str | None, tmp: str | os.PathLike[str] | None, *, ensemble: bool = False) -> Scratch:
+    """A third of the memory is for long arrays, the rest for work on them; less where an ensemble is made, which takes
+    more work."""
     size = usable_memory() * 4 // 5 if memory is None else parse_size(str(memory))
     if size < _SMALLEST_MEMORY:
         raise UsageError(f"this needs at least {_SMALLEST_MEMORY // 10**6}M of memory, not {memory}")
-    return Scratch(size // parts, None if tmp is None else os.fspath(tmp))
+    part = max(size // 8, (size - _WORK) // 3) if ensemble else size // 3
+    return Scratch(part, None if tmp is None else os.fspath(tmp))
 
 
 def parse_size(text: str) -> int:

@@ -31,6 +31,9 @@ from plre.threads import cpu_count
 #: Words of the training text on which the cost of quantising is measured, if there is no dev text.
 _SAMPLE = 1_000_000
 
+#: If less than this share of a text is held out, what is trained on the rest is good enough.
+_LITTLE = 0.01
+
 Rungs = Mapping[int, Sequence[Rung]] | Sequence[str]
 
 
@@ -77,7 +80,8 @@ def train(
     preset       for plre: "best" (the default), "fast" or "paper" (``docs/beyond.md``); the options below marked *
                  replace what a preset has, or without one say all there is
     dev          held-out text on which ranks are chosen, weights and discounts fitted. Without it, "best" and "fast"
-                 hold out part of the text, and then train on all of it
+                 hold out part of the text, and then train on all of it (not of a text so long that this part is less
+                 than a hundredth)
     min_count    words seen less often become ``<unk>``
     vocab        the words to know, as a file or a list, instead of ``min_count``
     markers      False: the text is one stream without sentence starts and ends
@@ -117,7 +121,7 @@ def train(
         starts=starts, discounts=discounts, fit_discounts=fit_discounts or None, contexts=contexts,
         class_order=class_order, class_least=class_least, class_sweeps=class_sweeps,
     )  # fmt: skip
-    how = Resources(threads, progress, scratch_within(memory, tmp, 8 if recipe.rungs else 3))
+    how = Resources(threads, progress, scratch_within(memory, tmp, ensemble=bool(recipe.rungs) or recipe.leads))
 
     def watch(made: Ingredient, seconds: float) -> None:
         if isinstance(made, FittedWeights):
@@ -176,7 +180,7 @@ def _planned(
     """The blueprint for a text, with all that is chosen or fitted; and what a model file says about that.
 
     What is fitted is fitted to ``dev``. Without it, weights are fitted to a part of the text that the models do not
-    see; then everything is made anew from the whole text, and keeps these weights.
+    see; then everything is made anew from the whole text, and keeps these weights, unless that part is very small.
     """
     progress = store.how.progress
     blueprint = Blueprint(recipe, text, len(encoded.vocab), dev)
@@ -188,9 +192,13 @@ def _planned(
                 return blueprint, {}
             held = HeldOutIds(parts)
             trial = replace(blueprint, text=KeptText(parts), fitted_to=held)
+            words = store.get(held).size
+            if words < _LITTLE * len(encoded.ids):
+                progress.note(f"{words:,} words are held out to fit weights to ({words / len(encoded.ids):.2%})")
+                return trial, {"held_out": words}
             blueprint = replace(blueprint, trial=trial)
             store.get_all(trial.learnt, keep=[text, held])
-            progress.note(f"weights fitted to {len(store.known(held)):,} words held out; training on the whole text")
+            progress.note(f"weights fitted to {words:,} words held out; training on the whole text")
         return blueprint, {}
     if recipe.fit and dev is None:
         blueprint = replace(blueprint, fitted_to=TextSample(text), one_out=True)

@@ -89,7 +89,7 @@ def test_buckets_nobody_reaches_are_like_the_next_smaller() -> None:
     assert all(0 < share < 1 for share in row.by_bucket)
     assert row.describe() == list(row.by_bucket[: len(row.describe())])
     nowhere = np.full((1, 4), -1, np.int32)
-    never = Events(np.zeros((1, 4, 5), np.int32), nowhere, nowhere)
+    never = Events(np.zeros((1, 4, 5), np.int64), nowhere, nowhere)
     assert set(fit_shares(never, 0.1, leave_one_out=True)[0].by_bucket) == {0.5}
 
 

@@ -130,7 +130,7 @@ def cluster(
     threads = cpu_count() if threads is None else threads
     if threads < 1:
         raise UsageError(f"threads must be at least 1, not {threads}")
-    how = Resources(threads, progress or Progress(), scratch_within(memory, tmp, 3))
+    how = Resources(threads, progress or Progress(), scratch_within(memory, tmp))
     store = Store(how)
     fixed = None if vocab is None else read_vocabulary(vocab, errors)
     options = TextOptions(markers, skip_markers, errors)

@@ -27,9 +27,9 @@ from plre.clustering import _kernels as kernels
 from plre.counts.ngrams import Counts
 from plre.errors import TooLargeError, UsageError
 from plre.progress import Progress
-from plre.scratch import Scratch
+from plre.scratch import Scratch, slices
 from plre.text.vocabulary import BOS, EOS
-from plre.threads import Team, even_ranges
+from plre.threads import Team, even_ranges, parallel
 
 #: How often every word is offered a move, unless the caller says otherwise.
 SWEEPS = 40
@@ -52,6 +52,8 @@ _PIECES = 8
 _KNOWN = 4
 #: What fewer counts than this take off by the totals of classes is computed once for all words of a batch.
 _FEW = 32
+#: Neighbours that are counted together.
+_PIECE = 1 << 20
 #: n ln n is looked up to here, and computed beyond.
 _TABLE = 1 << 20
 #: Words of a batch, cut into pieces.
@@ -62,12 +64,11 @@ _LINE = 16
 _GOLDEN = 0x9E3779B1
 
 
-def _mixed_order(starts: NDArray[np.int32], words: NDArray[np.int32]) -> NDArray[np.int64]:
+def _mixed_order(starts: NDArray[np.int32], words: NDArray[np.int32], bits: int) -> NDArray[np.int64]:
     """The neighbours of each word in an order that has nothing to do with how frequent they are.
 
     Gains are added up in single precision: in the order of frequency, rounding would go one way.
     """
-    bits = max(1, (len(starts) - 2).bit_length())
     scrambled = (words.astype(np.int64) * (_GOLDEN >> (32 - bits) | 1)) & ((1 << bits) - 1)
     owners = np.repeat(np.arange(len(starts) - 1, dtype=np.int64), np.diff(starts))
     return np.argsort(owners << bits | scrambled)
@@ -82,19 +83,30 @@ class Neighbours:
     counts: NDArray[np.int32]
 
     @classmethod
-    def of(cls, counts: Counts) -> Neighbours:
+    def of(cls, counts: Counts, threads: int = 1) -> Neighbours:
         """The neighbours of each word, from the bigrams of a text."""
+        if counts.order < 2:
+            raise UsageError("words are clustered by their bigrams; count order 2")
         table = counts[2]
-        after, words, raw = (np.asarray(column[:]) for column in (table.children, table.words, table.raw))
-        mixed = _mixed_order(after, words)
-        words, raw = words[mixed], raw[mixed]
+        after, size = np.asarray(table.children[:]), len(table)
+        words, raw = np.empty((2, 2 * size), np.int32)
+        bits = max(1, (len(after) - 2).bit_length())
+
+        def mix(piece: tuple[int, int]) -> None:
+            part = slice(*after[list(piece)].tolist())
+            own = np.ascontiguousarray(table.words[part])
+            mixed = _mixed_order(after[piece[0] : piece[1] + 1], own, bits)
+            words[part], raw[part] = own[mixed], table.raw[part][mixed]
+
+        parallel(mix, table.pieces(), threads)
         starts = np.zeros((2, len(after)), np.int64)
         starts[0] = after
-        np.cumsum(np.bincount(words, minlength=len(after) - 1), out=starts[1, 1:])
-        before = np.empty((2, len(words)), np.int32)
-        kernels.fill_predecessors(after, words, raw, starts[1, :-1].copy(), *before)
-        starts[1] += len(words)
-        return cls(starts, np.concatenate([words, before[0]]), np.concatenate([raw, before[1]]))
+        for part in slices(size, _PIECE):
+            starts[1, 1:] += np.bincount(words[part], minlength=len(after) - 1)
+        starts[1] = np.cumsum(starts[1])
+        kernels.fill_predecessors(after, words[:size], raw[:size], starts[1, :-1].copy(), words[size:], raw[size:])
+        starts[1] += size
+        return cls(starts, words, raw)
 
     def times(self) -> NDArray[np.int64]:
         """How often each word has one after it, and one before it."""
@@ -211,13 +223,16 @@ def exchange(
     more. ``seed`` is that of the random start. With a ``start``, which has -1 for words that have no class yet, these
     find one, and the others move only if that gains.
     """
+    times = np.array(counts[1].raw[:])
+    neighbours = Neighbours.of(counts, threads)
     return partition_words(
-        counts, classes, sweeps=sweeps, start=start, seed=seed, threads=threads, progress=progress
+        neighbours, times, classes, sweeps=sweeps, start=start, seed=seed, threads=threads, progress=progress
     ).assignment()
 
 
 def partition_words(
-    counts: Counts,
+    neighbours: Neighbours,
+    times: NDArray[np.int32],
     classes: int,
     *,
     sweeps: int,
@@ -226,15 +241,13 @@ def partition_words(
     threads: int,
     progress: Progress | None,
 ) -> Partition:
-    """Partition the words into classes, as :func:`exchange` does; the result has the counts of the classes, too."""
+    """Partition the words, which occur so many times, into classes, as :func:`exchange` does; the result has the counts
+    of the classes, too."""
     if not isinstance(classes, int) or classes < 1:
         raise UsageError(f"there must be at least 1 class, a whole number, not {classes}")
     if not isinstance(seed, int) or seed < 0:
         raise UsageError(f"the seed must be a whole number from 0 up, not {seed}")
-    if counts.order < 2:
-        raise UsageError("words are clustered by their bigrams; count order 2")
-    progress = progress or Progress()
-    times = np.array(counts[1].raw[:])
+    progress, times = progress or Progress(), times.copy()
     times[[BOS, EOS]] = 0
     words = np.argsort(-times, kind="stable")[: np.count_nonzero(times)].astype(np.int32)
     classes = min(classes, len(words))
@@ -247,8 +260,8 @@ def partition_words(
     if start is not None or sweeps <= _WHOLE or (len(words) and times[core[-1]] < _OFTEN):
         core = words
     class_of[words[len(core) :]] = classes + 2
-    partition = Partition(Neighbours.of(counts), class_of, classes)
-    batches, of_core = partition.neighbours.batches(words), partition.neighbours.batches(core)
+    partition = Partition(neighbours, class_of, classes)
+    batches, of_core = neighbours.batches(words), neighbours.batches(core)
     falling = np.maximum(0.0, 1 - np.arange(sweeps) / (_ANNEALED * sweeps))
     thresholds = (0.0 if start is not None else _THRESHOLD) * falling
     with Team(threads) as team, progress.stage("exchanging words", sweeps, "sweeps") as advance:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.clustering.exchange import SWEEPS, check_memory, partition_words
+from plre.clustering.exchange import SWEEPS, Neighbours, check_memory, partition_words
 from plre.counts.ingredients import Bigrams
 from plre.counts.ngrams import Counts
 from plre.store import Get, Ingredient, Resources
@@ -25,6 +25,17 @@ class FoundClasses:
     loglikelihood: float
     perplexity: float
     sweeps: int
+
+
+@dataclass(frozen=True)
+class WordNeighbours(Ingredient):
+    """The words after and before each word: what all clusterings of a text work on."""
+
+    bigrams: Bigrams
+
+    def make(self, get: Get, how: Resources) -> Neighbours:
+        """Find them."""
+        return Neighbours.of(get(self.bigrams), how.threads)
 
 
 @dataclass(frozen=True)
@@ -46,14 +57,23 @@ class Clusters(Ingredient):
         start = get(self.start).assignment if self.start else None
         sweeps = _SWEEPS_FROM_START if self.start else self.sweeps
         found = partition_words(
-            bigrams, self.classes, sweeps=sweeps, start=start, seed=self.seed, threads=how.threads,
-            progress=how.progress,
+            get(self.neighbours), np.asarray(bigrams[1].raw[:]), self.classes, sweeps=sweeps, start=start,
+            seed=self.seed, threads=how.threads, progress=how.progress,
         )  # fmt: skip
         predicted = found.neighbours.times()[1]
         predicted = predicted[predicted > 0].astype(np.float64)
         loglikelihood = found.likelihood() + float(predicted @ np.log(predicted))
         perplexity = float(np.exp(-loglikelihood / max(predicted.sum(), 1.0)))
         return FoundClasses(found.assignment(), loglikelihood, perplexity, found.sweeps)
+
+    @property
+    def neighbours(self) -> WordNeighbours:
+        """The neighbours of all words."""
+        return WordNeighbours(self.bigrams)
+
+    def needs(self) -> list[Ingredient]:
+        """The neighbours of all words, too."""
+        return [*super().needs(), self.neighbours]
 
     def work(self, get: Get) -> float:
         """Sweeps over all bigrams, for each class."""

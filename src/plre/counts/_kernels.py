@@ -90,7 +90,7 @@ def find_pairs(first, children, words, counts, contexts, wanted, grams, found):
     such n-gram), the context's total, and how many of the context's n-grams have a count of 1, of 2, of 3 or more.
     """
     before = np.int64(-1)
-    about = np.zeros(5, np.int32)
+    about = np.zeros(5, np.int64)
     for i in range(len(contexts)):
         h = np.int64(contexts[i]) - first
         low, high = np.int64(children[h]) - children[0], np.int64(children[h + 1]) - children[0]

@@ -28,6 +28,8 @@ from plre.threads import overlapped, parallel
 
 #: Positions or n-grams that are looked at together.
 _PIECE = 1 << 20
+#: N-grams of an order are numbered by 32 bits; some buckets of windows come together.
+MOST = 2**31 - 2**26
 
 
 def count_ngrams(
@@ -125,12 +127,14 @@ class _GrowingTables:
                     self._words[n].append(words)
                     if n + 1 < self.orders:
                         self._children[n].append(starts + np.int32(totals[n + 1]))
+        if max(words.size for words in self._words) > MOST:
+            raise TooLargeError(
+                "there are some 2^31 n-grams of one order, more than can be numbered; use a lower --order"
+            )
 
     def finish(self) -> list[tuple[Column, Column, Column]]:
         """Of each order the words, the children of contexts, and the raw counts."""
         bigrams = np.concatenate([[0], np.cumsum(self._bigrams)])
-        if max(words.size for words in self._words) >= 2**31:
-            raise TooLargeError("there are more than 2^31 n-grams of one order; use a lower --order")
         found: list[tuple[Column, Column, Column]] = []
         for n in range(self.orders):
             self._raw[n].append(self._open[n])

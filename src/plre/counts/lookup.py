@@ -25,7 +25,7 @@ class Events:
     how many n-grams of that context have a count of 1, of 2, of 3 or more.
     """
 
-    found: NDArray[np.int32]
+    found: NDArray[np.int64]
     #: The number of each event's n-gram, by order, and that of the n-gram that ends before it; -1: there is none.
     grams: NDArray[np.int32]
     before: NDArray[np.int32]
@@ -46,10 +46,10 @@ def look_up(counts: Counts, ids: NDArray[np.int32], *, adjusted: bool, threads: 
     are read once from their beginning to their end.
     """
     columns = [table.adjusted if adjusted else table.raw for table in counts.tables]
-    found = np.zeros((counts.order, len(ids), 5), np.int32)
+    found = np.zeros((counts.order, len(ids), 5), np.int64)
     unigrams = np.asarray(columns[0][:])
     found[0, :, 0] = unigrams[ids]
-    found[0, :, 1] = unigrams.sum()
+    found[0, :, 1] = unigrams.sum(dtype=np.int64)
     found[0, :, 2:] = [np.sum(unigrams == 1), np.sum(unigrams == 2), np.sum(unigrams > 2)]
     grams = [ids]
     for n in range(2, counts.order + 1):
@@ -64,7 +64,7 @@ def _look_up_order(
     column: Column,
     ids: NDArray[np.int32],
     shorter: NDArray[np.int32],
-    found: NDArray[np.int32],
+    found: NDArray[np.int64],
     threads: int,
 ) -> NDArray[np.int32]:
     """Fill in ``found`` for one order; gives the n-gram that ends at each position, or -1.
@@ -86,7 +86,7 @@ def _look_up_order(
         children = table.children[piece[0] : piece[1] + 1]
         part = slice(int(children[0]), int(children[-1]))
         own_grams = np.empty(len(at), np.int32)
-        own_found = np.empty((len(at), 5), np.int32)
+        own_found = np.empty((len(at), 5), np.int64)
         kernels.find_pairs(
             piece[0], children, table.words[part], column[part], contexts[own], ids[at], own_grams, own_found
         )

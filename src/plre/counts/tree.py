@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from plre.counts import _tree as kernels
 from plre.counts._kernels import add_words, count_predecessors, keep_raw
 from plre.counts._sorting import add_contexts, put_symbols
+from plre.counts.local import MOST
 from plre.counts.sorting import Bucket, Windows, sorted_windows
 from plre.errors import TooLargeError, UsageError
 from plre.progress import Progress
@@ -76,7 +77,7 @@ class Level:
     #: Kneser-Ney's count: in how many contexts of the next level it is seen; the raw count where none are finer.
     counts: Column
     #: The event with the same word one level coarser.
-    suffixes: Column
+    suffixes: Column = None
 
     def __len__(self) -> int:
         return len(self.symbols)
@@ -165,14 +166,13 @@ def count_tree(
             reader.windows, reader.pack, len(ids), threads=threads, scratch=scratch, advance=advance
         ):
             growing.add(batch, threads)
-        symbols, holds, *finest = growing.finish()
+        symbols, holds, words_of, raw = growing.finish()
         children = [np.array([0, len(symbols[0])], np.int32), *holds[:-1]]
-        starts, events = holds[-1], (*finest, finest[-1])
+        starts, events = holds[-1], [words_of, raw, raw]
         levels: list[Level] = []
-        for number in reversed(range(len(slots))):
-            ended = reader.windows.sizes[number]
-            level = Level(children[number], symbols[number], ended, starts, *events, suffixes=None)
-            if number:
+        for own, within, ended in reversed(list(zip(symbols, children, reader.windows.sizes, strict=False))):
+            level = Level(within, own, ended, starts, *events)
+            if len(levels) + 1 < len(slots):
                 starts, *events, suffixes = _merged(level, words, scratch, threads)
             else:
                 suffixes = level.words
@@ -235,13 +235,16 @@ class _GrowingContexts:
                 self._starts[k].append(parts[2 * k + 1] + np.int32(base))
             self._words.append(words)
             self._raw.append(raw)
-        if self._words.size >= 2**31:
-            raise TooLargeError("there are more than 2^31 different contexts with words; leave out a slot of the chain")
+        if self._words.size > MOST:
+            raise TooLargeError("there are some 2^31 contexts with words, more than can be numbered; leave out a slot")
 
     def finish(self) -> tuple[list[Column], list[NDArray[np.int32]], Column, Column]:
-        """Of each level the symbols of its contexts, and where what each of them holds starts, finer contexts or events.
-        Of the events of the finest level the words, and how often each occurs."""
-        for starts, end in zip(self._starts, [*(each.size for each in self._symbols[1:]), self._words.size], strict=True):
+        """Of each level the symbols of its contexts, and where what each of them holds starts: finer contexts or events.
+
+        Of the events of the finest level the words, and how often each occurs.
+        """
+        ends = [*(each.size for each in self._symbols[1:]), self._words.size]
+        for starts, end in zip(self._starts, ends, strict=True):
             starts.append(np.array([end], np.int32))
         symbols, holds = ([each.finish() for each in growing] for growing in (self._symbols, self._starts))
         return symbols, [np.asarray(each[:]) for each in holds], self._words.finish(), self._raw.finish()

@@ -179,7 +179,8 @@ class Blueprint:
             self.parts,
         ]
         words += [each.sizes for each in self.parts.factors]
-        return [*words, *weights, *self.clusters, *self.names, *self.members()]
+        neighbours = [each.neighbours for each in self.clusters[:1]]
+        return [*words, *weights, *neighbours, *self.clusters, *self.names, *self.members()]
 
     @property
     def learnt(self) -> list[Ingredient]:

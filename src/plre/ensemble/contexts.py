@@ -65,16 +65,7 @@ def build_tree(
     if len(discounts) != len(counted):
         raise UsageError(f"{len(counted)} levels (unigrams and {len(slots)} slots) but {len(discounts)} discounts")
     unigrams = _unigrams(counted[0], discounts[0], markers)
-    kept, is_kept, lower = [_root()], np.ones(1, bool), unigrams
-    counted.reverse()
-    coarser = counted.pop()
-    for number, discount in enumerate(discounts[1:], 1):
-        level = counted.pop()
-        smoothing = _Smoothing(level, coarser, discount, lower, cut if number > 1 else 1)
-        own, children, is_kept, lower = smoothing.run(is_kept, bool(counted), threads, scratch)
-        kept = [*kept[:-1], replace(kept[-1], children=children), own]
-        coarser = level
-    kept[-1] = replace(kept[-1], children=np.zeros(len(kept[-1].symbols) + 1, np.int32))
+    levels = _smoothed(counted, discounts, unigrams, cut, threads, scratch)
     tables = {slot.map: table for slot in slots if (table := maps[slot.map]) is not None}
     numbers = {name: number for number, name in enumerate(tables)}
     own = [Slot(numbers.get(slot.map, WORDS), slot.distance) for slot in slots]
@@ -84,9 +75,32 @@ def build_tree(
         "discounts": [discount.describe() for discount in discounts],
         **(metadata or {}),
     }
-    del level, coarser, smoothing, lower
-    body = assemble(list(tables.values()), own, kept, unigrams, threads=threads, scratch=scratch)
+    body = assemble(list(tables.values()), own, levels, unigrams, threads=threads, scratch=scratch)
     return Component(body, about=about)
+
+
+def _smoothed(
+    counted: list[Level],
+    discounts: Sequence[Steps],
+    unigrams: NDArray[np.float32],
+    cut: int,
+    threads: int,
+    scratch: Scratch,
+) -> list[ContextLevel]:
+    """What is kept of each level, the root first, smoothed by the ones before. ``counted`` is used up."""
+    none, nothing = np.empty(0, np.int32), np.zeros(1, np.int32)
+    made = [ContextLevel(nothing, np.ones(1, np.float32), none, np.zeros(2, np.int32), none, none.view(np.float32))]
+    kept, lower = np.ones(1, bool), unigrams
+    coarser = counted.pop(0)
+    for number, discount in enumerate(discounts[1:], 1):
+        level = counted.pop(0)
+        smoothing = _Smoothing(level, coarser, discount, lower, cut if number > 1 else 1)
+        own, children, kept, lower = smoothing.run(kept, bool(counted), threads, scratch)
+        made[-1] = replace(made[-1], children=children)
+        made.append(own)
+        coarser = level
+    made[-1] = replace(made[-1], children=np.zeros(len(made[-1].symbols) + 1, np.int32))
+    return made
 
 
 @dataclass(frozen=True)
@@ -109,8 +123,8 @@ class _Smoothing:
 
         Whatever is kept occurs at least as often one level coarser, so what it hangs on is kept, too.
         """
-        types = np.int32, np.float32, np.int32, np.int32, np.float32
-        symbols, backoff, starts, words, probs = columns = [Growing(scratch, each) for each in types]
+        columns = [Growing(scratch, each) for each in (np.int32, np.float32, np.int32, np.int32, np.float32)]
+        starts, words = columns[2:4]
         everything = Growing(scratch, np.float32)
         kept = np.zeros(len(self.level), bool)
         children = np.zeros(len(is_kept), np.int32)
@@ -125,8 +139,8 @@ class _Smoothing:
             if has_finer:
                 everything.append(all_probs)
         starts.append(np.array([words.size], np.int32))
-        finished = [column.finish() for column in columns]
-        own = ContextLevel(*finished[:2], np.empty(0, np.int32), *finished[2:])
+        symbols, backoff, *events = (column.finish() for column in columns)
+        own = ContextLevel(symbols, backoff, None, *events)
         begin = np.concatenate([[0], np.cumsum(children[is_kept])]).astype(np.int32)
         return own, begin, kept, everything.finish()
 
@@ -151,18 +165,12 @@ class _Smoothing:
         ]  # fmt: skip
 
 
-def _counts_of_counts(level: Level) -> NDArray[np.int64]:
+def _counts_of_counts(level: Level) -> list[int]:
     """How many events of a level were seen exactly 1, 2, 3 and 4 times."""
     found = np.zeros(4, np.int64)
     for piece in level.pieces():
         found += counts_of_counts(level.counts[level.events(*piece)][level.real_events(*piece)])
-    return found
-
-
-def _root() -> ContextLevel:
-    """The level without context, which has one: its words are unigrams and no events."""
-    none, nothing = np.empty(0, np.int32), np.zeros(1, np.int32)
-    return ContextLevel(nothing, np.ones(1, np.float32), none, np.zeros(2, np.int32), none, none.view(np.float32))
+    return [int(n) for n in found]
 
 
 def _unigrams(root: Level, discount: Steps, markers: bool) -> NDArray[np.float32]:

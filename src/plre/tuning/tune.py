@@ -99,7 +99,7 @@ def tune(
         raise UsageError(f"the number of trials must be 0 or more, not {trials}")
     limit = Budget(parse_budget(budget), clock, begun, trials=trials)
     progress = progress or Progress()
-    how = Resources(threads, progress, scratch_within(memory, tmp, 8))
+    how = Resources(threads, progress, scratch_within(memory, tmp, ensemble=True))
     # One thing after the other, so that it is known how long each takes.
     store = Store(how, engine, at_once=1, clock=clock)
     source, _ = sized(dev)
