@@ -6,6 +6,7 @@ system removes them when the process ends, however it ends.
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import tempfile
@@ -96,6 +97,10 @@ class _File:
                 raise PlreError(f"{self.folder}: temporary data is missing")
             done += more
         return array
+
+    def map(self, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+        """The first ``count`` numbers as an array that is mapped into memory; what is written to it is in the file."""
+        return np.frombuffer(mmap.mmap(self.file.fileno(), self.size), dtype, count)
 
 
 class Stored:

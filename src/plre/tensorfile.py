@@ -165,7 +165,7 @@ def read(path: str) -> tuple[dict[str, str], Tensors]:
                 raise ModelFileError(f"{path}: is cut off within its header; copy or train it again")
             file.seek(8)
             text = file.read(length)
-            mapped = map_privately(file.fileno())
+            mapped = _map_privately(file.fileno())
     except IsADirectoryError:
         raise ModelFileError(f"{path}: is a directory; name a model file in it") from None
     except FileNotFoundError:
@@ -205,8 +205,8 @@ def read(path: str) -> tuple[dict[str, str], Tensors]:
     return metadata, tensors
 
 
-def map_privately(descriptor: int) -> mmap.mmap:
-    """The file in memory, copy-on-write: arrays count as writable, the type that the kernels were compiled for."""
+def _map_privately(descriptor: int) -> mmap.mmap:
+    """Map a file into memory, copy-on-write: arrays count as writable, the type that the kernels were compiled for."""
     if sys.platform == "linux":
         # Nothing is ever written, so the kernel need not set memory aside for copies of the pages.
         no_reserve = 0x4000
@@ -216,7 +216,10 @@ def map_privately(descriptor: int) -> mmap.mmap:
 
 
 def release(array: NDArray[Any]) -> None:
-    """Let go of the memory of an array, if it is mapped from a file: what is asked for again is read again."""
+    """Let go of the memory of an array, if it is mapped from a file: what is asked for again is read again.
+
+    Nothing may have been written to an array that is mapped copy-on-write, since that would be lost.
+    """
     base: Any = array
     while isinstance(base, np.ndarray | memoryview):
         base = base.base if isinstance(base, np.ndarray) else base.obj

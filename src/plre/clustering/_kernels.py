@@ -17,7 +17,7 @@ from plre._memory import as_bits, as_float
 
 #: In single precision: the bits of 1/sqrt(2), those of a number's digits, and constants of the logarithm.
 _HALF, _DIGITS = np.int32(0x3F3504F3), np.int32(0x7FFFFF)
-_ONE, _FOUR, _LN2 = np.float32(1), np.float32(4), np.float32(math.log(2))
+_NONE, _ONE, _FOUR, _LN2 = np.float32(0), np.float32(1), np.float32(4), np.float32(math.log(2))
 #: (ln(1 + z) - z) / z^2 for z from 1/sqrt(2) - 1 to sqrt(2) - 1, as a polynomial (its error: 1.5e-7 in ln(1 + z)).
 _L0, _L1, _L2, _L3 = map(np.float32, (-0.50000083, 0.33334354, -0.24983448, 0.19918212))
 _L4, _L5, _L6 = map(np.float32, (-0.17102107, 0.16080350, -0.10434420))
@@ -71,25 +71,6 @@ def growth(table, n, more):
 def growth_of_total(table, n, more):
     """By how much the worth of a class's total grows when the total does; there is no price for totals."""
     return growth(table, n, more) - table[1] * ((n + more > 0) - (n > 0))
-
-
-@kernel
-def fill_values(table, cells, growths, values):
-    """All of ``growths`` and ``values`` from ``cells``."""
-    for side in range(2):
-        for c in range(cells.shape[1]):
-            for k in range(cells.shape[2]):
-                value_cell(table, cells, growths, values, side, c, k)
-
-
-@inner_kernel
-def value_cell(table, cells, growths, values, side, c, k):
-    """Write down what a cell is worth, and by how much that grows."""
-    n = cells[side, c, k]
-    value = worth(table, n)
-    values[side, c, k] = value
-    for more in range(growths.shape[0]):
-        growths[more, side, c, k] = worth(table, n + more + 1) - value
 
 
 @inner_kernel
@@ -166,6 +147,25 @@ def log_near_one(z):
     """The logarithm of 1 + z for z from 1/sqrt(2) - 1 to sqrt(2) - 1, to single precision."""
     series = (((((_L6 * z + _L5) * z + _L4) * z + _L3) * z + _L2) * z + _L1) * z + _L0
     return z + z * z * series
+
+
+@fast_kernel
+def fill_values(first, last, price, cells, growths, values):
+    """Write down what the cells of some rows are worth, and by how much that grows."""
+    for side in range(2):
+        for c in range(first, last):
+            value_row(price, cells[side, c], values[side, c])
+            for more in range(growths.shape[0]):
+                growths[more, side, c] = -price
+                add_growths(cells[side, c], values[side, c], more + 1, _NONE, growths[more, side, c])
+
+
+@fast_kernel
+def value_row(price, cells, values):
+    """What the cells of a row are worth."""
+    for k in range(len(values)):
+        n = np.float32(cells[k])
+        values[k] = n * single_log(max(n, _ONE)) - min(n, _ONE) * price
 
 
 @fast_kernel
@@ -333,19 +333,13 @@ def propose(
 
 
 @kernel
-def change(table, cells, growths, values, side, c, k, more):
-    """Count a pair of classes ``more`` times more."""
-    cells[side, c, k] += more
-    value_cell(table, cells, growths, values, side, c, k)
-
-
-@kernel
 def move(
-    chosen, wanted, threshold, times, starts, words, counts, class_of, table, cells, growths, values, totals, classes
+    chosen, wanted, threshold, times, starts, words, counts, class_of, table, cells, totals, classes
 ):  # fmt: skip
     """Let each chosen word move where it wants to if, counts being what they are by then, it does not lose too much.
 
-    One that waits for a class gets it. Returns how many moved and what they gained together.
+    One that waits for a class gets it. What cells are worth has to be written down again afterwards. Returns how many
+    moved and what they gained together.
     """
     width = cells.shape[1]
     seen = np.zeros((2, width), np.int32)
@@ -367,14 +361,14 @@ def move(
                 for i in range(n[side]):
                     c = touched[side, i]
                     more = seen[side, c]
-                    change(table, cells, growths, values, side, c, k, -more)
-                    change(table, cells, growths, values, 1 - side, k, c, -more)
-                    change(table, cells, growths, values, side, c, to, more)
-                    change(table, cells, growths, values, 1 - side, to, c, more)
+                    cells[side, c, k] -= more
+                    cells[1 - side, k, c] -= more
+                    cells[side, c, to] += more
+                    cells[1 - side, to, c] += more
                 totals[side, k] -= occurs[side]
                 totals[side, to] += occurs[side]
-                change(table, cells, growths, values, side, k, k, -itself)
-                change(table, cells, growths, values, side, to, to, itself)
+                cells[side, k, k] -= itself
+                cells[side, to, to] += itself
             class_of[w] = to
             moved += 1
             gained += gain

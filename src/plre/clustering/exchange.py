@@ -146,7 +146,6 @@ class Partition:
         n = np.arange(_TABLE, dtype=np.float64)
         self.table = n * np.log(np.maximum(n, 1)) - PRICE * (n > 0)
         kernels.fill_cells(*neighbours.arrays(), self.class_of, self.cells, self.totals)
-        kernels.fill_values(self.table, self.cells, self.growths, self.values)
 
     @staticmethod
     def width(classes: int) -> int:
@@ -158,21 +157,24 @@ class Partition:
         """The memory that the counts of so many classes take."""
         return 2 * 4 * (2 + _KNOWN) * cls.width(classes) ** 2
 
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """The arrays of neighbours and classes, in the order of the kernels' arguments."""
-        state = (self.class_of, self.table, self.cells, self.growths, self.values, self.totals)
-        return (*self.neighbours.arrays(), *state)
+    def counted(self) -> tuple[NDArray[Any], ...]:
+        """The arrays of neighbours and of counts, in the order of the kernels' arguments."""
+        return (*self.neighbours.arrays(), self.class_of, self.table, self.cells, self.totals)
 
-    def _few(self) -> NDArray[np.float32]:
-        """What few counts more take off by the totals of classes."""
+    def valued(self, team: Team) -> tuple[NDArray[Any], ...]:
+        """The same, with what cells are worth and what few counts more take off by the totals of classes."""
+        values, price = (self.growths, self.values), np.float32(PRICE)
+        rows = even_ranges(np.arange(self.cells.shape[1] + 1), 0, self.cells.shape[1], _PIECES)
+        team.run(lambda piece: kernels.fill_values(*piece, price, self.cells, *values), rows)
         few = np.empty((2, _FEW, self.totals.shape[1]), np.float32)
         kernels.take_few(self.totals, few)
-        return few
+        return (*self.neighbours.arrays(), self.class_of, self.table, self.cells, *values, self.totals, few)
 
     def gains(self, word: int) -> NDArray[np.float32]:
         """The gain of moving a word to each class; 0 for its own."""
         gains = np.empty((1, self.classes), np.float32)
-        kernels.survey_words(np.array([word], np.int32), *self.arrays(), self._few(), gains)
+        with Team(1) as team:
+            kernels.survey_words(np.array([word], np.int32), *self.valued(team), gains)
         return gains[0] - gains[0, self.class_of[word]]
 
     def likelihood(self) -> float:
@@ -193,17 +195,16 @@ class Partition:
     def sweep(self, words: NDArray[np.int32], batches: list[Batch], team: Team, threshold: float = 0.0) -> int:
         """Offer every word a move that may lose up to a threshold; returns how many moved."""
         moved = 0
-        state = self.arrays()
         wanted = np.empty(len(words), np.int32)
 
         def propose(piece: slice) -> None:
-            kernels.propose(words[piece], threshold, self.times, *state, few, self.classes, wanted[piece])
+            kernels.propose(words[piece], threshold, self.times, *valued, self.classes, wanted[piece])
 
         for batch in batches:
-            few = self._few()
+            valued = self.valued(team)
             team.run(propose, batch)
             whole = slice(batch[0].start, batch[-1].stop)
-            moved += kernels.move(words[whole], wanted[whole], threshold, self.times, *state, self.classes)[0]
+            moved += kernels.move(words[whole], wanted[whole], threshold, self.times, *self.counted(), self.classes)[0]
         return moved
 
 

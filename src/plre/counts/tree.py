@@ -239,9 +239,10 @@ class _GrowingContexts:
             raise TooLargeError("there are some 2^31 contexts with words, more than can be numbered; leave out a slot")
 
     def finish(self) -> tuple[list[Column], list[NDArray[np.int32]], Column, Column]:
-        """Of each level the symbols of its contexts, and where what each of them holds starts: finer contexts or events.
+        """Every level's contexts and the finest level's events, as columns.
 
-        Of the events of the finest level the words, and how often each occurs.
+        For each level the symbols of its contexts, and where what each of them holds starts: finer contexts or events.
+        For the events their words, and how often each occurs.
         """
         ends = [*(each.size for each in self._symbols[1:]), self._words.size]
         for starts, end in zip(self._starts, ends, strict=True):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from plre.scratch import Column, Growing, Scratch, slices
 from plre.tables import _placing as kernels
 from plre.tables.packing import PADDING, bits_of, pack, packed_bytes
-from plre.tensorfile import Tensors, map_privately
+from plre.tensorfile import Tensors
 from plre.threads import parallel
 
 #: Keys of a shard and of a bucket, about.
@@ -130,7 +130,7 @@ class ArrayDraft:
         if self._array is not None:
             return self._array
         assert self._file is not None
-        return np.frombuffer(map_privately(self._file.file.fileno()), self.dtype, self.count)
+        return self._file.map(self.dtype, self.count)
 
 
 @dataclass(frozen=True)
