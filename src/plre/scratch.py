@@ -36,6 +36,8 @@ class Scratch:
         self.memory = memory
         self.folder = tmp or tempfile.gettempdir()
         self.held = 0
+        #: Whether there was ever no room for an array.
+        self.is_short = False
         self._lock = threading.Lock()
         if tmp is not None and not os.path.isdir(tmp):
             raise UsageError(f"{tmp}: is not a directory; --tmp names the one for temporary files")
@@ -44,6 +46,7 @@ class Scratch:
         """Whether there is room for an array; if so, it counts until nobody has it any more."""
         with self._lock:
             if self.memory is not None and self.held + array.nbytes > self.memory:
+                self.is_short = True
                 return False
             self.held += array.nbytes
         weakref.finalize(array, self._release, array.nbytes)

@@ -46,8 +46,6 @@ class Ingredient(ABC):
     #: What sort of work it is, and the seconds that a unit of it takes on two slow cores, until it has been measured.
     kind: ClassVar[str] = "little things"
     pace: ClassVar[float] = 0.0
-    #: Whether making it takes so much memory that nothing else of which this is true is made beside it.
-    bulky: ClassVar[bool] = False
 
     @abstractmethod
     def make(self, get: Get, how: Resources) -> Any:
@@ -104,7 +102,7 @@ class Store:
     ) -> None:
         self.how = how
         self.engine = engine or LocalEngine()
-        #: So many things are made side by side; usually as many as there are threads.
+        #: So many things are made side by side, while memory is not short; usually as many as there are threads.
         self.at_once = at_once or max(how.threads, 1)
         self.watch = watch
         self.clock = clock
@@ -151,10 +149,8 @@ class Store:
                 while waiting or running:
                     ready = [each for each in waiting if all(need in self._made for need in each.needs())]
                     ready.sort(key=lambda each: -each.urgency)
-                    for each in ready:
-                        bulky = each.bulky and any(other.bulky for other in running.values())
-                        if bulky or len(running) == self.at_once:
-                            continue
+                    room = 1 if self.how.scratch.is_short else self.at_once
+                    for each in ready[: max(0, room - len(running))]:
                         waiting.remove(each)
                         alone = self.at_once == 1 or (len(ready) == 1 and not running)
                         running[_start(pool, alone, self._timed, each, stop)] = each

@@ -17,7 +17,7 @@ def make(seed: int, records: int, numbers: int) -> tuple[dict, building.Shape, n
     pairs = np.unique(random.integers(0, SYMBOLS, (records, 2)), axis=0)
     words = pairs[:, 1].astype(np.int32)
     children = np.searchsorted(pairs[:, 0], np.arange(SYMBOLS + 1)).astype(np.int32)
-    keys = building.child_keys(children, np.arange(SYMBOLS, dtype=np.uint64), words, Scratch())
+    keys = building.child_keys(children, np.arange(SYMBOLS, dtype=np.uint64), words, 1, Scratch())
     values = [random.random(len(words), np.float32) for _ in range(numbers)]
     placed = building.place(keys, values, threads=2)
     owners = building.Owners(None, SYMBOLS)

@@ -3,7 +3,7 @@
 Everything comes twice, for the two sides of a word: side 0 is about what follows it, side 1 about what precedes it.
 ``cells[0, c, k]`` is how often class k is followed by class c, ``cells[1, c, k]`` how often it is preceded by c, so
 what a word would gain in each class k is summed up along rows. ``values`` has what each cell is worth, and ``growths``
-by how much that grows when the count grows by 1, 2, 3, ..., which is all that most neighbours of a word ask for.
+by how much that grows when the count grows by 1 or 2, which is all that most neighbours of a word ask for.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ PRICE = 0.75
 _BATCHES = 64
 _PIECES = 8
 #: By how much cells grow with up to so many counts is kept beside them.
-_KNOWN = 4
+_KNOWN = 2
 #: What fewer counts than this take off by the totals of classes is computed once for all words of a batch.
 _FEW = 32
 #: Neighbours that are counted together.

@@ -59,7 +59,6 @@ class Discounts(Ingredient):
 class SliceSizes(Ingredient):
     """The smaller side of each slice of an order, and its non-zeros: what ranks depend on."""
 
-    bulky: ClassVar[bool] = True
     counted: Ingredient
     order: int
 
@@ -75,7 +74,6 @@ class FoundFactors(Ingredient):
 
     kind: ClassVar[str] = "factors"
     pace: ClassVar[float] = 6e-9
-    bulky: ClassVar[bool] = True
     counted: Ingredient
     smoothing: Smoothing
     discounts: Discounts
@@ -173,7 +171,6 @@ class ClassNgrams(Ingredient):
 
     kind: ClassVar[str] = "class n-grams"
     pace: ClassVar[float] = 2e-7
-    bulky: ClassVar[bool] = True
     parts: PreparedNgrams
     names: ClassNames
     bits: int = 32
@@ -193,7 +190,6 @@ class HybridContexts(Ingredient):
 
     kind: ClassVar[str] = "contexts"
     pace: ClassVar[float] = 5e-7
-    bulky: ClassVar[bool] = True
     text: Text
     #: The classes that slots read; None: words.
     maps: tuple[ClassNames | None, ...]
@@ -294,7 +290,6 @@ class WordNgrams(Ingredient):
 
     kind: ClassVar[str] = "building"
     pace: ClassVar[float] = 2e-6
-    bulky: ClassVar[bool] = True
     parts: PreparedNgrams
     weights: FittedWeights | UnknownWeights | None = None
     bits: int = 32

@@ -204,12 +204,12 @@ def assemble(
     keys, owners = np.zeros(1, np.uint64), t.Owners(None, 1)
     scratch = scratch or Scratch()
     for j, (coarser, level) in enumerate(pairwise(levels), 1):
-        keys = t.child_keys(coarser.children, keys, level.symbols, scratch)
+        keys = t.child_keys(coarser.children, keys, level.symbols, threads, scratch)
         contexts = t.place(keys, [level.backoff], threads=threads, scratch=scratch)
         given = f"level{j}.contexts", contexts, level.symbols, made.slot_symbols(j - 1), coarser.children
         tensors |= t.table_tensors(*given, owners, scratch)
         owners = t.Owners(contexts.slots, contexts.shape.slots)
-        event_keys = t.child_keys(level.events, keys, level.words, scratch)
+        event_keys = t.child_keys(level.events, keys, level.words, threads, scratch)
         events = t.place(event_keys, [level.probs], with_slots=False, threads=threads, scratch=scratch)
         tensors |= t.table_tensors(f"level{j}.events", events, level.words, made.symbols, level.events, owners, scratch)
         sizes.append((len(level.symbols), len(level.words)))

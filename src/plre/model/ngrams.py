@@ -28,7 +28,7 @@ from plre.model.columns import Columns, Order, check_order, join_factors, part_b
 from plre.scratch import Column, Scratch
 from plre.tables import building as t
 from plre.tables import reading
-from plre.tensorfile import Tensors
+from plre.tensorfile import Tensors, release
 
 if TYPE_CHECKING:
     from plre.model.plan import PlanDraft
@@ -312,7 +312,7 @@ def assemble(columns: Columns, *, threads: int = 1, scratch: Scratch | None = No
     places, shards = [t.Owners(None, symbols + 1)], []
     for n, own in enumerate(orders, 2):
         highest = n == order
-        keys = t.child_keys(own.children, keys, own.words, scratch)
+        keys = t.child_keys(own.children, keys, own.words, threads, scratch)
         values = [own.prob]
         if not highest:
             assert own.backoff is not None
@@ -344,6 +344,7 @@ def _factor_tensors(
         return {"order2.factors": both.reshape(-1)}
     room = partial(_room, scratch)
     pointers, factors = join_factors(orders[n - 3].children, f, f.right, f.left, room)
+    release(factors)
     return {
         f"order{n}.ranks": places[n - 3].spread(f.rank.astype(np.int32)),
         f"order{n}.pointers": places[n - 2].spread(pointers),

@@ -19,7 +19,7 @@ from plre.scratch import Column, Growing, Scratch, slices
 from plre.tables import _placing as kernels
 from plre.tables.packing import PADDING, bits_of, pack, packed_bytes
 from plre.tensorfile import Tensors
-from plre.threads import parallel
+from plre.threads import overlapped, parallel
 
 #: Keys of a shard and of a bucket, about.
 _SHARD = 1 << 18
@@ -161,12 +161,15 @@ def _place_all(
     lines = ArrayDraft(shape.shards * shape.height * 16, np.int32, scratch)
     seeds = np.zeros(shape.shards * shape.buckets, np.uint8)
     slots = np.empty(shape.records if with_slots else 0, np.int32)
-    counts = np.zeros(shape.shards, np.int64)
-    for piece in slices(shape.records, _PIECE):
-        kernels.count_shards(keys[piece], shape.shard_bits, counts)
+    counts = np.zeros((-(-shape.records // _PIECE), shape.shards), np.int64)
+    parallel(
+        lambda piece: kernels.count_shards(keys[piece], shape.shard_bits, counts[piece.start // _PIECE]),
+        slices(shape.records, _PIECE),
+        threads,
+    )
     together = _GROUP if scratch.memory is None else min(_GROUP, scratch.memory // (2 * (16 + 4 * len(values))))
     for group in slices(shape.shards, max(1, together // _SHARD)):
-        if not _place_group(keys, values, shape, group, counts[group], lines, seeds, slots, threads):
+        if not _place_group(keys, values, shape, group, counts[:, group], lines, seeds, slots, threads):
             return None
     return Placed(shape, lines.finish(), seeds, slots)
 
@@ -182,16 +185,19 @@ def _place_group(
     slots: NDArray[np.int32],
     threads: int,
 ) -> bool:
-    """Place the records of some shards, which have so many; False if some find no room."""
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    size, places = int(starts[-1]), starts[:-1].copy()
+    """Place the records of some shards, of which each piece has so many; False if some find no room."""
+    starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+    size, places = int(starts[-1]), np.cumsum(counts, axis=0) - counts + starts[:-1]
     hashes, records = np.empty(size, np.uint64), np.empty(size, np.int32)
     numbers = np.empty((len(values), size), np.int32)
-    for piece in slices(shape.records, _PIECE):
-        own = np.array([column[piece].view(np.int32) for column in values])
+
+    def sort(piece: slice) -> None:
+        own, at = np.array([column[piece].view(np.int32) for column in values]), places[piece.start // _PIECE]
         kernels.sort_shards(
-            keys[piece], own, piece.start, shape.shard_bits, group.start, group.stop, places, hashes, numbers, records
+            keys[piece], own, piece.start, shape.shard_bits, group.start, group.stop, at, hashes, numbers, records
         )
+
+    parallel(sort, slices(shape.records, _PIECE), threads)
 
     def run(shard: int) -> bool:
         part = slice(*starts[shard - group.start : shard - group.start + 2].tolist())
@@ -229,13 +235,17 @@ def _place_shard(
     return False
 
 
-def child_keys(children: Column, owners: Column, symbols: Column, scratch: Scratch) -> Column:
+def child_keys(children: Column, owners: Column, symbols: Column, threads: int, scratch: Scratch) -> Column:
     """The keys of records from those of their owners; ``children`` says where the records of each owner start."""
-    keys = Growing(scratch, np.uint64)
-    for part in slices(len(children) - 1, _PIECE):
+
+    def find(part: slice) -> NDArray[np.uint64]:
         bounds = children[part.start : part.stop + 1]
         out = np.empty(int(bounds[-1]) - int(bounds[0]), np.uint64)
         kernels.child_keys(bounds, owners[part], symbols[int(bounds[0]) : int(bounds[-1])], out)
+        return out
+
+    keys = Growing(scratch, np.uint64)
+    for _, out in overlapped(find, slices(len(children) - 1, _PIECE // 4), threads):
         keys.append(out)
     return keys.finish()
 

@@ -37,7 +37,7 @@ def read_table(tensors: Tensors, name: str, shape: Shape, symbols: int, owners: 
     children = np.append(np.where(starts < len(listed), starts, len(listed)), len(listed))
     children = np.minimum.accumulate(children[::-1])[::-1].astype(np.int32)
     children[0] = 0
-    keys = np.asarray(child_keys(children, owners.keys, listed.astype(np.int32), Scratch()))
+    keys = np.asarray(child_keys(children, owners.keys, listed.astype(np.int32), 1, Scratch()))
     slots, lines = np.empty(len(keys), np.int64), tensors[f"{name}.lines"]
     kernels.locate(
         keys, lines, tensors[f"{name}.seeds"], shape.shard_bits, shape.height, shape.slot, shape.per_line, slots
