@@ -33,8 +33,9 @@ PRESETS: dict[str, tuple[tuple[object, ...], float | None, float | None]] = {
 }
 NOTE = (
     f"{CORPUS}, order {ORDER}; words seen once are `<unk>`, in KenLM's text a plain word, so that both have the same "
-    "n-grams. Weights of `fast` and `best` are fitted to the valid text (`--dev`); `paper` has its own ranks. Times of whole processes. Scoring: `eval` of the "
-    f"training text, repeated to {WORDS:,} words, all cores; `query` has one thread."
+    "n-grams. Weights of `fast` and `best` are fitted to the valid text (`--dev`); `paper` has its own ranks. Times of "
+    f"whole processes. Scoring: `eval` of the training text, repeated to {WORDS:,} words, all cores; `query` has one "
+    "thread."
 )
 
 

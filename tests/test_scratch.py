@@ -9,7 +9,7 @@ import pytest
 
 import plre
 from plre import scratch as module
-from plre.errors import PlreError, UsageError
+from plre.errors import PlreError, TooLargeError, UsageError
 from plre.scratch import Growing, Mapped, Runs, Scratch, Stored, parse_size
 
 
@@ -75,7 +75,7 @@ def everything_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let training keep nothing in memory, and cut the text into many pieces and buckets."""
     from plre.counts import local, sorting
 
-    monkeypatch.setattr(module, "_SMALLEST_MEMORY", 0)
+    monkeypatch.setattr(module, "SMALLEST_MEMORY", 0)
     monkeypatch.setattr(local, "_PIECE", 500)
     monkeypatch.setattr(sorting, "_PIECE_BITS", 9)
     monkeypatch.setattr(sorting, "_PIECE", 512)
@@ -104,7 +104,7 @@ def test_models_are_the_same_with_little_memory(
         usual = plre.train(text, markers=markers, **options)
         with monkeypatch.context() as patch:
             everything_on_disk(patch)
-            patch.setattr("plre.clustering.ingredients.check_memory", lambda classes, scratch: None)
+            patch.setattr("plre.scratch.Scratch.check_room", lambda *about: None)
             lm = plre.train(text, markers=markers, memory=0, tmp=tmp_path, threads=threads, **options)
         assert os.listdir(tmp_path) == []
         assert lm.score("w1 w2 w3") == usual.score("w1 w2 w3")
@@ -135,6 +135,27 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"method": "mkn", "order": 4}, "counting would take"),
+        ({"rungs": ["2:0.5:100"]}, "low rank layers of order 2 would take"),
+        ({"method": "mkn", "order": 2}, "a model of these n-grams would take"),
+    ],
+)
+def test_what_memory_cannot_hold_is_refused(
+    text: list[str], monkeypatch: pytest.MonkeyPatch, options: dict, what: str
+) -> None:
+    monkeypatch.setattr(module, "SMALLEST_MEMORY", 0)
+    with pytest.raises(TooLargeError, match=f"{what} .* GB of memory, but all .* allow more --memory, or "):
+        plre.train(text, memory=10_000, **options)
+    lm = plre.train(text, method="mkn")
+    with pytest.raises(TooLargeError, match=r"pruning .* would take"):
+        plre.prune(lm, threshold=1e-8, memory=10_000)
+    assert plre.prune(lm, threshold=1e-8, memory="200M").order == 3
+
+
 def test_too_little_memory_is_refused(text: list[str]) -> None:
-    with pytest.raises(UsageError, match="at least 100M"):
+    with pytest.raises(UsageError, match="at least 200M"):
         plre.train(text, memory="10M")

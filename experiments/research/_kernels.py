@@ -1,8 +1,6 @@
-"""Numbering keys, and EM over the events of a text."""
+"""Numbering keys."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -68,44 +66,3 @@ def find_numbers(keys, slots, found):
         ahead(keys, i, slots)
         at = find_key(keys[i], slots)
         found[i] = np.int32(slots[at + _ONE]) if slots[at] != _EMPTY else -1
-
-
-@kernel
-def expect(kept, rest, bucket, gate, others, base, leak, tau, weights, leaked, passed, chosen, asked, shares):
-    """One E-step over events: the sum of ln P, and how often each choice was made (see ``mixture``).
-
-    Events are rows; levels are columns, the finest first, with ``bucket`` -1 where the context was never seen.
-    """
-    levels, models = kept.shape[1], others.shape[1]
-    below = np.empty(levels + 1)
-    total = 0.0
-    for i in range(len(gate)):
-        g = gate[i]
-        mixed = 0.0
-        for k in range(models):
-            mixed += weights[g, k] * others[i, k]
-        below[levels] = base
-        for n in range(levels - 1, -1, -1):
-            b = bucket[i, n]
-            if b < 0:
-                below[n] = below[n + 1]
-            else:
-                below[n] = kept[i, n] + rest[i, n] * (leak[n, b] * mixed + (1 - leak[n, b]) * below[n + 1])
-        p = tau[g] * mixed + (1 - tau[g]) * below[0]
-        total += math.log(p)
-        given = tau[g] * mixed / p
-        chosen[g] += given
-        asked[g] += 1
-        here = (1 - tau[g]) / p  # times below[n]: how likely it is that level n was asked
-        for n in range(levels):
-            b = bucket[i, n]
-            if b >= 0:
-                out = here * rest[i, n] * leak[n, b] * mixed
-                here *= rest[i, n] * (1 - leak[n, b])
-                leaked[n, b] += out
-                passed[n, b] += here * below[n + 1]
-                given += out
-        if mixed > 0:
-            for k in range(models):
-                shares[g, k] += given * weights[g, k] * others[i, k] / mixed
-    return total

@@ -205,26 +205,9 @@ def _scored(lm: plre.LanguageModel, corpus: Corpus, text: str) -> Floats:
     return np.concatenate(pieces)
 
 
-def times_seen(corpus: Corpus, context: Context) -> Probabilities:
-    """How often the context of each event was seen."""
-    key = ("times", context)
-    if key not in corpus.cache:
-        level = count_levels(corpus, context[0]._replace(place=0), [context])[0]
-        corpus.cache[key] = {text: level.of_context(level.totals, text) for text in TEXTS}
-    return corpus.cache[key]  # type: ignore[no-any-return]
-
-
 @dataclass(frozen=True)
 class Setup:
-    """A model: words, components beside them, and how weights may differ from event to event."""
+    """A model: words, and components beside them."""
 
     word: WordModel | None = field(default_factory=WordModel)
     components: tuple[Predictor, ...] = ()
-    #: A level hands some of its rest to the components at once, not to the next coarser one.
-    leak: bool = True
-    #: Some of the probability is the components' from the start.
-    top: bool = True
-    #: What weights at the top depend on, beside how much of the context was seen.
-    gate: Literal["nothing", "count", "rest", "both"] = "count"
-    #: They may depend on how often this context was seen, too.
-    also: Context = ()

@@ -205,18 +205,6 @@ HYPOTHESES = (
         },
     ),
     Hypothesis(
-        "weights by context",
-        "how far to trust the words depends on how often their context was seen",
-        {
-            "by order only": replace(BASE, gate="nothing"),
-            "by the components' part B(h)": replace(BASE, gate="rest"),
-            "by count and B(h)": replace(BASE, gate="both"),
-            "by count and that of c1 c2 c3": replace(BASE, also=CLASSES[1]),
-            "without the leak": replace(BASE, leak=False),
-            "without tau": replace(BASE, top=False),
-        },
-    ),
-    Hypothesis(
         "fitted discounts of the class models",
         "Good-Turing is off where counts are large",
         {
@@ -254,9 +242,6 @@ HYPOTHESES = (
             ),
             "six + P(w|w1 c2 c3)": beside(*TWO_KINDS, HYBRIDS[0]),
             "six + P(w|w1 c2 c3), word order 5": Setup(WordModel(5), (*TWO_KINDS, HYBRIDS[0])),
-            "six + P(w|w1 c2 c3), word order 5, weights by count and B(h)": Setup(
-                WordModel(5), (*TWO_KINDS, HYBRIDS[0]), gate="both"
-            ),
             "twelve clusterings of two kinds": beside(*TWO_KINDS, *classes(AGAIN), *map(one_sided, AGAIN)),
         },
     ),

@@ -1,7 +1,8 @@
 """Long arrays in memory while there is room, and on disk when there is not.
 
 A :class:`Scratch` knows how much memory its arrays may take in all, and where its files go. Those have no name, so the
-system removes them when the process ends, however it ends.
+system removes them when the process ends, however it ends. It also knows how much memory all work may take: what has to
+be in memory as a whole is refused if that is more.
 """
 
 from __future__ import annotations
@@ -18,22 +19,27 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.errors import PlreError, UsageError
+from plre.errors import PlreError, TooLargeError, UsageError
 from plre.memory_limit import usable_memory
 
 #: The same things can be asked of both: ``len``, and slices, which are arrays.
 Column = Any
 
-_SMALLEST_MEMORY = 100_000_000
+#: Nothing can be done with less.
+SMALLEST_MEMORY = 200_000_000
 #: What work on pieces of long arrays takes, whatever their length.
 _WORK = 600_000_000
 
 
 class Scratch:
-    """Room for arrays: up to ``memory`` bytes (no limit if None), then files in the folder ``tmp``."""
+    """Room for arrays: up to ``memory`` bytes (no limit if None), then files in the folder ``tmp``.
 
-    def __init__(self, memory: int | None = None, tmp: str | None = None) -> None:
+    ``limit`` is what everything may take together, arrays and work on them.
+    """
+
+    def __init__(self, memory: int | None = None, tmp: str | None = None, limit: int | None = None) -> None:
         self.memory = memory
+        self.limit = limit
         self.folder = tmp or tempfile.gettempdir()
         self.held = 0
         #: Whether there was ever no room for an array.
@@ -55,6 +61,14 @@ class Scratch:
     def _release(self, size: int) -> None:
         with self._lock:
             self.held -= size
+
+    def check_room(self, need: int, what: str, remedy: str) -> None:
+        """Refuse work that needs so many bytes of memory at once, if that is more than there may be."""
+        if self.limit is not None and need > self.limit:
+            raise TooLargeError(
+                f"{what} would take {need / 1e9:.1f} GB of memory, but all that may be used is {self.limit / 1e9:.1f} "
+                f"GB; allow more --memory, or {remedy}"
+            )
 
     def file(self) -> _File:
         """A new file without a name."""
@@ -217,11 +231,17 @@ class Runs:
 def scratch_within(memory: int | str | None, tmp: str | os.PathLike[str] | None, *, ensemble: bool = False) -> Scratch:
     """A third of the memory is for long arrays, the rest for work on them; less where an ensemble is made, which takes
     more work."""
-    size = usable_memory() * 4 // 5 if memory is None else parse_size(str(memory))
-    if size < _SMALLEST_MEMORY:
-        raise UsageError(f"this needs at least {_SMALLEST_MEMORY // 10**6}M of memory, not {memory}")
+    size = memory_size(memory)
     part = max(size // 8, (size - _WORK) // 3) if ensemble else size // 3
-    return Scratch(part, None if tmp is None else os.fspath(tmp))
+    return Scratch(part, None if tmp is None else os.fspath(tmp), size)
+
+
+def memory_size(memory: int | str | None) -> int:
+    """The bytes of memory that may be used: what was said, or four fifths of what the machine or the container has."""
+    size = usable_memory() * 4 // 5 if memory is None else parse_size(str(memory))
+    if size < SMALLEST_MEMORY:
+        raise UsageError(f"this needs at least {SMALLEST_MEMORY // 10**6}M of memory, not {memory}")
+    return size
 
 
 def parse_size(text: str) -> int:

@@ -160,7 +160,7 @@ def train(
             f"{quantise} bits a number: {lm.nbytes / made[0].nbytes:.0%} of the size, "
             f"perplexity of {where} {before:.3f} -> {after:.3f} ({after / before - 1:+.2%})"
         )
-    return lm if prune is None else prune_model(lm, threshold=prune, threads=threads, progress=progress)
+    return lm if prune is None else prune_model(lm, threshold=prune, threads=threads, memory=memory, progress=progress)
 
 
 def text_facts(text: EncodedText, min_count: int | None) -> dict[str, Any]:

@@ -63,8 +63,9 @@ def test_processes_of_their_own(texts: Names, tmp_path: Path) -> None:
             told.append((job.method, "ended"))
 
     comparison = plre.compare(
-        **texts, output=tmp_path / "out", methods=["plre"], orders=[2], ranks=[2], watcher=Listener()
-    )
+        **texts, output=tmp_path / "out", methods=["plre"], orders=[2], ranks=[2], memory="1G", tmp=tmp_path,
+        watcher=Listener(),
+    )  # fmt: skip
     assert [row.job.method for row in comparison.rows] == ["mkn", "plre"]
     assert ("plre", "loading kernels") in told
     assert told.count(("plre", "ended")) == 2
@@ -234,6 +235,8 @@ def test_bad_usage_is_refused_before_anything_runs(
         ({"min-count": "0"}, 2, "min_count must be at least 1"),
         ({"classes": "0"}, 2, "classes must be at least 1"),
         ({"ranks": "0"}, 2, "ranks are whole numbers from 1 up"),
+        ({"memory": "1M"}, 2, "at least 200M of memory"),
+        ({"tmp": str(tmp_path / "none")}, 2, "is not a directory"),
         ({"seed": "-1"}, 2, "the seed must be"),
         ({"o": str(tmp_path / "file")}, 2, "is a file; give a folder"),
         ({"test": str(tmp_path / "none.txt")}, 1, "no such file"),

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import plre
-from experiments.research import _kernels as kernels
 from experiments.research import components, corpus, mixture
-from experiments.research.components import ClassModel, HybridModel, Setup, SoftClasses, Trained, WordModel
+from experiments.research.components import (
+    ClassModel,
+    HybridModel,
+    Setup,
+    SoftClasses,
+    Trained,
+    WordModel,
+    probabilities,
+)
 from experiments.research.corpus import Corpus, ExchangeClasses, Feature
 from experiments.research.counting import Numbering
 from experiments.research.hypotheses import HYPOTHESES, one_sided
@@ -61,18 +67,12 @@ def small(texts: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def third_words(small: Corpus, setup: Setup) -> np.ndarray:
     """The probabilities of the test text's third words (or ends): those of everything after the same context."""
-    seen = mixture.events(small, setup, "test")
-    weights = mixture.fit(mixture.events(small, setup, "valid"), setup, mixture._base(small, setup))
-    gate = seen.gates(setup.gate, weights.leak)
-    third = (small.back("test", 3) == BOS) & (small.back("test", 2) != BOS)
-    found = []
-    for i in np.flatnonzero(third):
-        one = mixture.MixtureEvents(
-            seen.kept[i : i + 1], seen.rest[i : i + 1], seen.bucket[i : i + 1], seen.finest[i : i + 1], None,
-            seen.others[i : i + 1],
-        )  # fmt: skip
-        found.append(math.exp(mixture._expect(one, gate[i : i + 1], mixture._base(small, setup), weights)[0]))
-    return np.array(found)
+    third = np.flatnonzero((small.back("test", 3) == BOS) & (small.back("test", 2) != BOS))
+    if setup.word is None:
+        (component,) = probabilities(small, setup.components)
+        return component["test"][third]
+    seen, weights = mixture.events(small, setup, "test"), mixture.fit(small, setup)
+    return np.array([1 / seen.part([slice(i, i + 1)]).perplexity(weights) for i in third])
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
@@ -105,18 +105,17 @@ def test_components_sum_to_one(name: str, small: Corpus) -> None:
 
 
 @pytest.mark.parametrize(
-    "setup",
+    "word",
     [
-        Setup(WordModel(3, discount, fractional), (MODELS["classes"], MODELS["hybrid"]), gate=gate)  # type: ignore[arg-type]
-        for discount, fractional, gate in [
-            ("Good-Turing", False, "count"),
-            ("fitted", True, "rest"),
-            ("fitted power", False, "both"),
-            ("fitted, 6 steps", True, "nothing"),
-        ]
+        WordModel(3),
+        WordModel(3, "fitted", True),
+        WordModel(2, "fitted power"),
+        WordModel(3, "fitted, 6 steps", True),
+        WordModel(1),
     ],
 )
-def test_mixtures_sum_to_one(setup: Setup, small: Corpus) -> None:
+def test_mixtures_sum_to_one(word: WordModel, small: Corpus) -> None:
+    setup = Setup(word, (MODELS["classes"], MODELS["hybrid"]))
     assert third_words(small, setup).sum() == pytest.approx(1, abs=1e-5)
 
 
@@ -137,44 +136,6 @@ def test_numbering() -> None:
     assert keys[numbering.first].tolist() == list(known)
     asked = np.arange(1, 80, dtype=np.uint64)
     assert numbering(asked).tolist() == [known.get(key, -1) for key in asked.tolist()]
-
-
-def test_expect_is_what_a_path_through_the_levels_says() -> None:
-    """Each event ends on one of its paths, listed one by one: at what a level keeps, at the base, or at a component."""
-    rng = np.random.default_rng(3)
-    events, levels, models, base = 40, 3, 2, 0.01
-    kept, rest = rng.random((events, levels)) / 2, rng.random((events, levels)) / 2
-    bucket = rng.integers(-1, 2, (events, levels))
-    kept[bucket < 0], rest[bucket < 0] = 0, 1
-    gate, others = rng.integers(0, 3, events), rng.random((events, models)) / 5
-    leak, tau = rng.random((levels, 2)), rng.random(3)
-    shares = rng.dirichlet(np.ones(models), 3)
-    wanted = [np.zeros((levels, 2)), np.zeros((levels, 2)), np.zeros(3), np.zeros(3), np.zeros((3, models))]
-    total = 0.0
-    for i in range(events):
-        g = gate[i]
-        paths = [(tau[g] * shares[g, k] * others[i, k], [(2, g), (4, (g, k))]) for k in range(models)]
-        weight, passed = 1 - tau[g], []
-        for n in range(levels):
-            b = bucket[i, n]
-            if b < 0:
-                continue
-            paths.append((weight * kept[i, n], list(passed)))
-            given = weight * rest[i, n] * leak[n, b]
-            paths += [(given * shares[g, k] * others[i, k], [*passed, (0, (n, b)), (4, (g, k))]) for k in range(models)]
-            weight *= rest[i, n] * (1 - leak[n, b])
-            passed.append((1, (n, b)))
-        paths.append((weight * base, passed))
-        p = sum(path[0] for path in paths)
-        total += math.log(p)
-        wanted[3][g] += 1
-        for part, choices in paths:
-            for table, place in choices:
-                wanted[table][place] += part / p
-    found = [np.zeros_like(table) for table in wanted]
-    assert kernels.expect(kept, rest, bucket, gate, others, base, leak, tau, shares, *found) == pytest.approx(total)
-    for a, b in zip(found, wanted, strict=True):
-        assert np.allclose(a, b)
 
 
 def test_hypotheses_have_names_of_their_own() -> None:

@@ -8,6 +8,7 @@ import pytest
 import plre
 from plre.progress import Progress
 from plre.scratch import Scratch
+from plre.text import holdout
 from plre.text.encode import TextOptions, encode_text
 from plre.text.holdout import hold_out
 from plre.text.vocabulary import BOS, EOS, UNK
@@ -72,6 +73,24 @@ def test_lines_of_usual_length_are_held_out_whole_without_a_note() -> None:
     hold_out(encode_text(zipf_text(1000), min_count=1), Scratch(), notes)
     hold_out(encode_text(zipf_text(1000), min_count=1, options=TextOptions(markers=False)), Scratch(), notes)
     assert notes.said == []
+
+
+@pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
+def test_weights_are_fitted_to_a_sample_of_a_very_long_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, dev = zipf_text(800), zipf_text(400, seed=3)
+    notes = Notes()
+    monkeypatch.setattr(holdout, "MOST_HELD_OUT", 1000)
+    lm = plre.train(text, preset="fast", dev=dev, progress=notes)
+    assert [said for said in notes.said if said.startswith("the held-out text is long: ")]
+    sample = holdout.held_out_ids(encode_text(dev, vocab=lm.vocab), Progress())
+    assert 500 < len(sample) <= 1000
+    assert sample[0] == BOS
+    assert lm.metadata["dev_perplexity"] == pytest.approx(
+        plre.train(text, preset="fast", dev=dev).metadata["dev_perplexity"]
+    )
+    mixed = plre.mix([lm, plre.train(text, method="mkn")], dev=dev, memory="200M", progress=notes)
+    assert len([said for said in notes.said if said.startswith("the held-out text is long: ")]) == 2
+    assert sum(mixed.metadata["weights"]) == pytest.approx(1)
 
 
 def test_a_text_too_short() -> None:

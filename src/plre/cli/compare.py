@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from plre.cli.options import run_options, text_options
+from plre.cli.options import memory_options, run_options, text_options
 
 
 def whole_numbers(context: click.Context, option: click.Parameter, value: str) -> list[int]:
@@ -49,6 +49,7 @@ def whole_numbers(context: click.Context, option: click.Parameter, value: str) -
 @click.option("--jobs", type=click.IntRange(1), help="Models trained side by side.  [default: as many as cores]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of random starts and draws.")
 @click.option("--keep-models/--discard-models", default=True, show_default=True, help="What happens to model files.")
+@memory_options
 @text_options
 @run_options
 def compare(
@@ -64,6 +65,8 @@ def compare(
     jobs: int | None,
     seed: int,
     keep_models: bool,
+    memory: str | None,
+    tmp: str | None,
     errors: Any,
     skip_markers: bool,
     threads: int | None,
@@ -99,6 +102,8 @@ def compare(
             errors=errors,
             jobs=jobs,
             threads=threads,
+            memory=memory,
+            tmp=tmp,
             keep_models=keep_models,
             watcher=watcher,
         )

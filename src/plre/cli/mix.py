@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from plre.cli.options import check_output, run_options, text_options
+from plre.cli.options import check_output, memory_options, run_options, text_options
 from plre.errors import UsageError
 
 
@@ -16,6 +16,7 @@ from plre.errors import UsageError
 @click.option("-o", "--output", type=click.Path(), required=True, help="Where the mixture goes.")
 @click.option("--dev", metavar="TEXT", help="Held-out text on which the weights are found.")
 @click.option("--weights", metavar="W,W...", help="The weights themselves, for example 0.7,0.3, instead of --dev.")
+@memory_options
 @text_options
 @run_options
 def mix(
@@ -23,6 +24,8 @@ def mix(
     output: str,
     dev: str | None,
     weights: str | None,
+    memory: str | None,
+    tmp: str | None,
     errors: Any,
     skip_markers: bool,
     threads: int | None,
@@ -50,6 +53,8 @@ def mix(
         skip_markers=skip_markers,
         errors=errors,
         threads=threads,
+        memory=memory,
+        tmp=tmp,
         progress=progress,
     )
     with progress.stage("writing"):

@@ -17,8 +17,17 @@ from plre.cli.options import check_output, model_argument, run_options
     metavar="NATS",
     help="Instead of a size: n-grams go whose loss changes the relative entropy by at most this, such as 1e-8.",
 )
+@click.option("--memory", metavar="SIZE", help="What this may take, such as 4G.  [default: 80 % of what there is]")
 @run_options
-def prune(model: str, output: str, size: str | None, threshold: float | None, threads: int | None, quiet: bool) -> None:
+def prune(
+    model: str,
+    output: str,
+    size: str | None,
+    threshold: float | None,
+    memory: str | None,
+    threads: int | None,
+    quiet: bool,
+) -> None:
     """Leave out the n-grams of MODEL that change its predictions least (relative entropy pruning).
 
     The result is a model like any other, and still sums to one. A threshold is nearly the relative change of perplexity
@@ -42,7 +51,7 @@ def prune(model: str, output: str, size: str | None, threshold: float | None, th
     progress = make_progress(quiet)
     lm = LanguageModel.load(model)
     before = lm.info()
-    small = run(lm, size=size, threshold=threshold, threads=threads, progress=progress)
+    small = run(lm, size=size, threshold=threshold, threads=threads, memory=memory, progress=progress)
     with progress.stage("writing"):
         small.save(output)
     if not quiet:

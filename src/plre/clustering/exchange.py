@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from plre.clustering import _kernels as kernels
 from plre.counts.ngrams import Counts
-from plre.errors import TooLargeError, UsageError
+from plre.errors import UsageError
 from plre.progress import Progress
-from plre.scratch import Scratch, slices
+from plre.scratch import slices
 from plre.text.vocabulary import BOS, EOS
 from plre.threads import Team, even_ranges, parallel
 
@@ -274,15 +274,3 @@ def partition_words(
             if whole and not moved and not threshold:
                 break
     return partition
-
-
-def check_memory(classes: int, scratch: Scratch) -> None:
-    """Refuse so many classes that the counts of their pairs need more than two thirds of the memory.
-
-    The scratch has the other third.
-    """
-    need = Partition.bytes(classes)
-    if scratch.memory is not None and need > 2 * scratch.memory:
-        raise TooLargeError(
-            f"{classes:,} classes need {need / 1e9:.1f} GB of memory; use fewer, or allow more --memory"
-        )

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.clustering.exchange import SWEEPS, Neighbours, check_memory, partition_words
+from plre.clustering.exchange import SWEEPS, Neighbours, Partition, partition_words
 from plre.counts.ingredients import Bigrams
 from plre.counts.ngrams import Counts
 from plre.store import Get, Ingredient, Resources
@@ -53,7 +53,8 @@ class Clusters(Ingredient):
     def make(self, get: Get, how: Resources) -> FoundClasses:
         """Find them."""
         bigrams: Counts = get(self.bigrams)
-        check_memory(min(self.classes, len(bigrams[1])), how.scratch)
+        classes = min(self.classes, len(bigrams[1]))
+        how.scratch.check_room(Partition.bytes(classes), f"{classes:,} classes", "use fewer")
         start = get(self.start).assignment if self.start else None
         sweeps = _SWEEPS_FROM_START if self.start else self.sweeps
         found = partition_words(

@@ -20,8 +20,8 @@ from plre.comparison.store import Files, Result, ResultStore
 from plre.comparison.texts import TextPath, read_text, sentence_tokens
 from plre.comparison.work import Task
 from plre.errors import PlreError, UsageError
-from plre.memory_limit import usable_memory
 from plre.reporting.machine import describe_machine
+from plre.scratch import SMALLEST_MEMORY, memory_size, scratch_within
 from plre.text.sources import Errors
 from plre.threads import cpu_count
 
@@ -42,6 +42,8 @@ def compare(
     errors: Errors = "strict",
     jobs: int | None = None,
     threads: int | None = None,
+    memory: int | str | None = None,
+    tmp: str | os.PathLike[str] | None = None,
     keep_models: bool = True,
     watcher: JobWatcher | None = None,
 ) -> Comparison:
@@ -60,6 +62,9 @@ def compare(
     errors       "replace" goes on over invalid UTF-8
     jobs         models trained side by side, each in a process of its own; without it as many as there are cores
     threads      cores to use, shared by the jobs
+    memory       bytes, or for example "4G": what all jobs together may take. Without it, four fifths of the memory of
+                 the machine, or of the container
+    tmp          the folder for temporary files
     keep_models  False: model files are removed at the end
     watcher      is called when jobs begin, go on and end
     """
@@ -69,11 +74,23 @@ def compare(
     side_by_side = min(cores, len(cells) + len(tries)) if jobs is None else jobs
     if cores < 1 or side_by_side < 1:
         raise UsageError(f"threads and jobs must be at least 1, not {cores} and {side_by_side}")
+    limit = memory_size(memory)
+    side_by_side = min(side_by_side, limit // SMALLEST_MEMORY)
+    scratch_within(limit, tmp)  # which says what is wrong with the folder
     store = ResultStore(output)
     reading = settings.reading()
     texts = Texts(*(read_text(text, **reading) for text in (train, dev, test)))
     store.prepare()
-    runner = _JobRunner(settings, texts, store, side_by_side, max(1, cores // side_by_side), watcher or JobWatcher())
+    runner = _JobRunner(
+        settings,
+        texts,
+        store,
+        side_by_side,
+        max(1, cores // side_by_side),
+        limit // side_by_side,
+        tmp,
+        watcher or JobWatcher(),
+    )
     outcomes = runner.run([*cells, *tries])
     if not any(outcome.result for outcome in outcomes.values()):
         raise PlreError(f"every job failed; the first one: {next(iter(outcomes.values())).error}")
@@ -105,6 +122,8 @@ class _JobRunner:
         store: ResultStore,
         workers: int,
         threads: int,
+        memory: int,
+        tmp: str | os.PathLike[str] | None,
         watcher: JobWatcher,
     ) -> None:
         self.settings = settings
@@ -112,6 +131,8 @@ class _JobRunner:
         self.store = store
         self.workers = workers
         self.threads = threads
+        self.memory = memory
+        self.tmp = None if tmp is None else os.path.abspath(tmp)
         self.watcher = watcher
 
     def files(self, job: Job) -> Files:
@@ -153,7 +174,8 @@ class _JobRunner:
             model=str(files.model.absolute()),
             scores=str(files.scores.absolute()),
             threads=self.threads,
-            memory=usable_memory() * 4 // 5 // self.workers,
+            memory=self.memory,
+            tmp=self.tmp,
             reading=self.settings.reading(),
         )
 

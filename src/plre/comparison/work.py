@@ -55,6 +55,7 @@ class Task:
     scores: str
     threads: int
     memory: int
+    tmp: str | None = None
     #: How text is read, where it is not as usual; ``options`` has it too.
     reading: dict[str, Any] = field(default_factory=dict)
 
@@ -105,7 +106,10 @@ def perform(task: Task, progress: Progress, checkpoint: Callable[[], None] = lam
 def make_model(task: Task, text: Source, dev: Source, progress: Progress) -> LanguageModel:
     """Train it; or mix the saved models, with weights fitted on the dev text."""
     if task.parts:
-        return plre.mix(task.parts, dev=dev, threads=task.threads, progress=progress, **task.reading)
+        return plre.mix(
+            task.parts, dev=dev, threads=task.threads, memory=task.memory, tmp=task.tmp, progress=progress,
+            **task.reading,
+        )  # fmt: skip
     preset = PRESET_OF.get(task.method)
     return train(
         text,
@@ -115,6 +119,7 @@ def make_model(task: Task, text: Source, dev: Source, progress: Progress) -> Lan
         dev=dev,
         threads=task.threads,
         memory=task.memory,
+        tmp=task.tmp,
         progress=progress,
         **task.options,
     )

@@ -65,7 +65,10 @@ def count_ngrams(
                 threads=threads, scratch=scratch, advance=advance,
             ):  # fmt: skip
                 growing.add(batch, threads)
-            for n, (last, children, own) in enumerate(growing.finish(), 2):
+            found = growing.finish()
+            largest = max((len(last) for last, _, _ in found[:-1]), default=0)
+            scratch.check_room(8 * largest, "counting", "use a lower --order, a higher --min-count or less text")
+            for n, (last, children, own) in enumerate(found, 2):
                 suffixes = last if n == 2 else _suffixes(tables[-1], children, last, threads, scratch)
                 tables.append(NgramTable(n, last, children, suffixes, own, own))
 

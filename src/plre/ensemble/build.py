@@ -18,7 +18,7 @@ from plre.ensemble import _kernels as kernels
 from plre.ensemble.ladder import split
 from plre.ensemble.recipe import LowRank, Smoothing
 from plre.lowrank.blocks import Blocks, Factors, average, stack
-from plre.lowrank.factorise import factorise
+from plre.lowrank.factorise import bytes_needed, factorise
 from plre.model.columns import Columns, Order
 from plre.model.compact import compress
 from plre.model.component import Body, Component
@@ -34,6 +34,10 @@ from plre.threads import overlapped
 
 #: N-grams that are looked at together.
 _PIECE = 1 << 20
+#: What stays in memory of each n-gram that may be a context while the order above it is put together: its probability,
+#: weight, missing mass, slot, and where what follows it starts.
+_BYTES_OF_CONTEXT = 20
+_FEWER = "use a lower --order, a higher --min-count or less text"
 
 
 def smoothed_counts(counts: Counts, smoothing: Smoothing, n: int) -> Column:
@@ -101,6 +105,11 @@ def find_factors(
     blocks = slices_of(counts, n)
     column = smoothed_counts(counts, smoothing, n)
     layers, _ = split_counts(column, discounts[n - 1], low_rank.powers)
+    factors, work = zip(*(bytes_needed(blocks, rank) for rank in ranks), strict=True)
+    how.scratch.check_room(
+        8 * len(column) + max(work) + sum(factors) + max(factors) * (low_rank.starts if low_rank.starts > 1 else 0),
+        f"low rank layers of order {n}", "choose lower ranks, or a preset without them (--preset fast)",
+    )  # fmt: skip
     steps = low_rank.stopping.steps
     memory = how.scratch.memory
     parts = []
@@ -165,6 +174,10 @@ class NgramParts:
         """
         counts = self.counts
         sizes = [len(table) for table in counts.tables]
+        factors = sum(each.left.nbytes + each.right.nbytes for each in self.factors.values())
+        how.scratch.check_room(
+            _BYTES_OF_CONTEXT * max(sizes[:-1], default=0) + factors, "a model of these n-grams", _FEWER
+        )  # fmt: skip
         with how.progress.stage("assembling", 2 * sum(sizes), "n-grams") as advance:
             unigrams = unigram_probs(counts, self.smoothing, self.discounts[0])
             if leaks is not None:

@@ -52,8 +52,10 @@ class HeldOut:
     def __len__(self) -> int:
         return len(self.unigram)
 
-    def perplexity(self) -> float:
-        """That of the text under the n-grams alone."""
+    def perplexity(self, weights: Weights | None = None, *, threads: int = 1) -> float:
+        """That of the text under all models with these weights, or under the n-grams alone."""
+        if weights is not None:
+            return float(np.exp(-_expect(self, weights, threads)[0] / len(self)))
         probs = self.unigram.astype(np.float64)
         for kept, passed, bucket in zip(self.kept.T, self.passed.T, self.bucket.T, strict=True):
             probs = np.where(bucket >= 0, kept + passed * probs, probs)

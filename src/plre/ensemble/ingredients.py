@@ -30,7 +30,6 @@ from plre.model.lm import LanguageModel
 from plre.model.scoring import score_ids
 from plre.smoothing.discounts import Discount
 from plre.store import Get, Ingredient, Resources
-from plre.tensorfile import release
 from plre.text.encode import EncodedText
 from plre.text.ingredients import Text
 from plre.text.vocabulary import BOS
@@ -239,8 +238,7 @@ class MemberSays(Ingredient):
         member, text, ids = get(self.member), get(self.text), get(self.ids)
         alone = LanguageModel(text.vocab, [member], {"order": member.body.reach, "markers": text.markers})
         probs = score_ids(alone, ids).probs[ids != BOS]
-        for tensor in member.body.tensors.values():
-            release(tensor)
+        member.let_go()
         return probs
 
 

@@ -14,7 +14,10 @@ from plre.errors import TextError, UsageError
 from plre.model.lm import LanguageModel
 from plre.model.scoring import score_ids
 from plre.progress import Progress
+from plre.scratch import scratch_within
+from plre.store import Resources
 from plre.text.encode import TextOptions, encode_text
+from plre.text.holdout import held_out_ids
 from plre.text.sources import Errors, Source, sized
 from plre.text.vocabulary import BOS
 from plre.threads import cpu_count, parallel
@@ -34,6 +37,8 @@ def mix(
     skip_markers: bool = False,
     errors: Errors = "strict",
     threads: int | None = None,
+    memory: int | str | None = None,
+    tmp: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> LanguageModel:
     """Mix models (or model files): P(w | h) = sum of weight x P_model(w | h).
@@ -41,6 +46,9 @@ def mix(
     dev      held-out text on which the weights are found: not text that a model was trained on. Text on which one
              chose ranks or fitted discounts will do, though that one then gets a little more weight than it deserves
     weights  the weights themselves, one for each model, instead of ``dev``; they are scaled to sum to one
+    memory   bytes, or for example "2G": what this may take beside the model files. A long ``dev`` goes to files in
+             ``tmp``
+    tmp      the folder for temporary files
 
     Models may have different words: a word that one does not know has a share of its ``<unk>``.
     """
@@ -59,7 +67,8 @@ def mix(
     names = [str(model.metadata["method"]) for model in opened]
     about: dict[str, Any] = {"method": "+".join(names)}
     if chosen is None and dev is not None:
-        probs = _scored(opened, dev, TextOptions(opened[0].markers, skip_markers, errors), threads, progress)
+        how = Resources(threads or cpu_count(), progress, scratch_within(memory, tmp))
+        probs = _scored(opened, dev, TextOptions(opened[0].markers, skip_markers, errors), how)
         with progress.stage("finding weights"):
             found = best_weights(probs)
         chosen = found.tolist()
@@ -73,27 +82,27 @@ def mix(
     return combine(opened, chosen, {**about, "weights": chosen})
 
 
-def _scored(
-    models: list[LanguageModel], dev: Source, options: TextOptions, threads: int | None, progress: Progress
-) -> NDArray[np.float64]:
+def _scored(models: list[LanguageModel], dev: Source, options: TextOptions, how: Resources) -> NDArray[np.float64]:
     """The probability of each event of a text (a column) under each model (a row)."""
     vocab = all_words([model.vocab for model in models])
-    threads = threads or cpu_count()
-    text = encode_text(dev, vocab=vocab, options=options, threads=threads, progress=progress)
-    ids = np.asarray(text.ids[:])
+    ids = held_out_ids(encode_text(dev, vocab=vocab, options=options, **how.named), how.progress)
 
     def score(model: LanguageModel) -> NDArray[np.float64]:
         known = renumber(vocab, model.vocab)
         probs = score_ids(model, ids if known is None else known.ids[ids]).probs
+        for component in model.components:
+            component.let_go()
         return (probs if known is None else probs * known.shares[ids])[ids != BOS]
 
-    with progress.stage("scoring dev text"):
-        probs = np.array(parallel(score, models, threads))
+    with how.progress.stage("scoring dev text"):
+        probs = np.array(parallel(score, models, how.threads))
     possible = probs.any(axis=0)
     if not possible.any():
         raise TextError("no model gives the dev text any probability; there is nothing to find weights on")
     if left := int((~possible).sum()):
-        progress.note(f"{left:,} words of the dev text are impossible in every model; weights are found without them")
+        how.progress.note(
+            f"{left:,} words of the dev text are impossible in every model; weights are found without them"
+        )
     return probs[:, possible]
 
 

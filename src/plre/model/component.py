@@ -20,7 +20,7 @@ from plre.model.compact import CompactNgrams
 from plre.model.contexts import Contexts
 from plre.model.gates import Gates
 from plre.model.ngrams import NgramBody, Ngrams
-from plre.tensorfile import Tensors
+from plre.tensorfile import Tensors, release
 
 if TYPE_CHECKING:
     from plre.model.plan import PlanDraft
@@ -89,3 +89,8 @@ class Component:
     def members(self) -> int:
         """How many of the components after it this one leads."""
         return self.gates.members if self.gates else 0
+
+    def let_go(self) -> None:
+        """Keep nothing in memory that can be read from a file again."""
+        for tensor in self.body.tensors.values():
+            release(tensor)

@@ -15,7 +15,7 @@ from plre.model.storage import header_size
 from plre.progress import Progress
 from plre.pruning.entropy import Judgement, Pruner
 from plre.pruning.tables import read_tables, write_tables
-from plre.scratch import parse_size
+from plre.scratch import parse_size, scratch_within
 from plre.threads import cpu_count
 
 #: Thresholds among which one is looked for: at the first nothing goes that matters, at the last all that can.
@@ -25,6 +25,8 @@ _CLOSE = 0.002
 _STEPS = 40
 #: Bytes that what a file says about its pruning may take, for each component.
 _WORDS = 512
+#: Bytes of memory that an n-gram takes while it is judged, about.
+_BYTES = 90
 
 
 def prune(
@@ -33,6 +35,7 @@ def prune(
     size: int | str | None = None,
     threshold: float | None = None,
     threads: int | None = None,
+    memory: int | str | None = None,
     progress: Progress | None = None,
 ) -> LanguageModel:
     """A smaller model (of a model or a model file): without the n-grams that change its predictions least.
@@ -40,6 +43,9 @@ def prune(
     threshold  n-grams go whose loss changes the relative entropy by at most this, in nats a word; that is nearly the
                relative change of perplexity. 1e-8 costs little, 1e-6 a lot
     size       bytes that the file may have, or for example "50M", instead of a threshold
+    memory     bytes, or for example "4G": what this may take. All n-grams are worked on in memory, some 90 bytes for
+               each; if that is more, it is refused. Without it, four fifths of the memory of the machine, or of the
+               container
 
     What remains still sums to one. Words always stay. Every component of n-grams is pruned, at the same threshold.
     """
@@ -54,6 +60,9 @@ def prune(
     if limit is not None and lm.nbytes <= limit:
         progress.note(f"the model has {lm.nbytes / 1e6:.1f} MB already; nothing is left out")
         return lm
+    scratch = scratch_within(memory, None)
+    ngrams = sum(sum(body.sizes) for each in lm.components if (body := each.body.ngrams()) is not None)
+    scratch.check_room(_BYTES * ngrams, f"pruning {ngrams:,} n-grams", "train with --prune or a higher --min-count")
     lm.verify()  # pruning goes through all n-grams without looking whether they fit together
     work = _Work(lm, threads, progress)
     if limit is not None:

@@ -23,6 +23,8 @@ _LENGTHENED = 4
 _READ = 1 << 20
 #: Words of a sample of a long text, and the pieces it is taken in.
 _SAMPLE = 1 << 19
+#: Of a longer held-out text a sample of so many words is used: what weights need of a word takes some 100 bytes.
+MOST_HELD_OUT = 1 << 20
 _SAMPLE_PIECES = 64
 
 Range = tuple[int, int]
@@ -95,18 +97,28 @@ def _inside(text: EncodedText, at: int) -> int:
     return at + int(text.ids[at : at + 1][0] == BOS)
 
 
-def sample_text(text: EncodedText) -> NDArray[np.int32]:
-    """About half a million words of a text, from all over it; the whole text if it has no more.
+def sample_text(text: EncodedText, most: int = _SAMPLE) -> NDArray[np.int32]:
+    """At most so many words of a text, from all over it; the whole text if it has no more.
 
     Each piece begins with ``<s>``, so what stood before it is not missed.
     """
-    if len(text.ids) <= _SAMPLE:
-        return text.ids[:]
+    if len(text.ids) <= most:
+        return np.asarray(text.ids[:])
     pieces = []
     for start in range(0, len(text.ids), -(-len(text.ids) // _SAMPLE_PIECES)):
-        piece = text.ids[start : start + _SAMPLE // _SAMPLE_PIECES]
+        piece = text.ids[start : start + most // _SAMPLE_PIECES]
         if text.markers:
             pieces.append(piece[np.cumsum(piece == BOS) > 0])
         else:
             pieces += [np.array([BOS], np.int32), piece]
     return np.concatenate(pieces)
+
+
+def held_out_ids(text: EncodedText, progress: Progress) -> NDArray[np.int32]:
+    """The ids of a text that weights are fitted to, or of a sample if it is very long."""
+    ids = sample_text(text, MOST_HELD_OUT)
+    if len(ids) < len(text.ids):
+        progress.note(
+            f"the held-out text is long: {len(ids):,} of its {len(text.ids):,} words, from all over it, will do"
+        )
+    return ids

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plre.store import Get, Ingredient, Resources
 from plre.text.encode import EncodedText, TextOptions, encode_text
-from plre.text.holdout import hold_out, sample_text
+from plre.text.holdout import held_out_ids, hold_out, sample_text
 from plre.text.sources import Source
 from plre.text.vocabulary import Vocabulary
 
@@ -39,23 +39,20 @@ class ReadText(Text):
     like: ReadText | None = None
 
     def make(self, get: Get, how: Resources) -> EncodedText:
-        """Read it once; one that is like another is short and stays in memory."""
-        named: dict[str, Any] = how.named
-        vocab = self.vocab
-        if self.like:
-            named["scratch"], vocab = None, get(self.like).vocab
-        return encode_text(self.source, min_count=self.min_count, vocab=vocab, options=self.options, **named)
+        """Read it once."""
+        vocab = get(self.like).vocab if self.like else self.vocab
+        return encode_text(self.source, min_count=self.min_count, vocab=vocab, options=self.options, **how.named)
 
 
 @dataclass(frozen=True)
 class TextIds(Ingredient):
-    """The ids of a text that is short enough for memory."""
+    """The ids of a held-out text, or of a sample of one that is very long."""
 
     text: Text
 
     def make(self, get: Get, how: Resources) -> NDArray[np.int32]:
-        """As an array."""
-        return np.asarray(get(self.text).ids[:])
+        """Take them from all over the text."""
+        return held_out_ids(get(self.text), how.progress)
 
 
 @dataclass(frozen=True)
