@@ -40,11 +40,11 @@ def in_symbols(component: Component) -> plre.LanguageModel:
 
 def planned(text: EncodedText, recipe: Recipe, dev: EncodedText | None = None) -> tuple[Store, Blueprint]:
     """A store with a text, and the plan for a recipe's model of it."""
-    read, store = ReadText("text", []), Store(Resources())
+    read, store = ReadText([]), Store(Resources())
     store.put(read, text)
     ids = None
     if dev is not None:
-        ids = TextIds(ReadText("dev", [], like=read))
+        ids = TextIds(ReadText([], like=read))
         store.put(ids, dev.ids[:])
     return store, Blueprint(recipe, read, len(text.vocab), ids)
 

@@ -9,7 +9,7 @@ import pytest
 
 import plre
 from plre import scratch as module
-from plre.errors import PlreError, TooLargeError, UsageError
+from plre.errors import NoRoomError, PlreError, UsageError
 from plre.scratch import Growing, Mapped, Runs, Scratch, Stored, parse_size
 
 
@@ -81,6 +81,7 @@ def everything_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sorting, "_PIECE", 512)
     monkeypatch.setattr(sorting, "_BUCKET", 100)
     monkeypatch.setattr(sorting, "_BATCH", 3)
+    monkeypatch.setattr(sorting, "_TOGETHER", 400)
 
 
 @pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
@@ -140,18 +141,19 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(
     ("options", "what"),
     [
         ({"method": "mkn", "order": 4}, "counting would take"),
-        ({"rungs": ["2:0.5:100"]}, "low rank layers of order 2 would take"),
+        ({"rungs": ["2:0.5:100"], "order": 2}, "low rank layers of order 2 would take"),
         ({"method": "mkn", "order": 2}, "a model of these n-grams would take"),
+        ({"method": "class", "classes": 30, "order": 2}, "clustering would take"),
     ],
 )
 def test_what_memory_cannot_hold_is_refused(
     text: list[str], monkeypatch: pytest.MonkeyPatch, options: dict, what: str
 ) -> None:
     monkeypatch.setattr(module, "SMALLEST_MEMORY", 0)
-    with pytest.raises(TooLargeError, match=f"{what} .* GB of memory, but all .* allow more --memory, or "):
-        plre.train(text, memory=10_000, **options)
+    with pytest.raises(NoRoomError, match=f"{what} .* GB of memory; of the .* Allow more --memory, or "):
+        plre.train(text, memory=3000, **options)
     lm = plre.train(text, method="mkn")
-    with pytest.raises(TooLargeError, match=r"pruning .* would take"):
+    with pytest.raises(NoRoomError, match=r"pruning .* would take"):
         plre.prune(lm, threshold=1e-8, memory=10_000)
     assert plre.prune(lm, threshold=1e-8, memory="200M").order == 3
 

@@ -18,6 +18,10 @@ class TooLargeError(UsageError):
     """Ranks that ask for more than a model can hold."""
 
 
+class NoRoomError(UsageError):
+    """Work that needs more memory than it may take."""
+
+
 class TextError(PlreError, ValueError):
     """Text that cannot be used as it is; names the file and the line."""
 

@@ -6,6 +6,7 @@ The library only knows :class:`Progress`; what is drawn is decided by the comman
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -17,16 +18,21 @@ class Progress:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+        self._lock = threading.Lock()
 
     @contextlib.contextmanager
     def stage(self, name: str, total: float | None = None, unit: str = "") -> Iterator[Advance]:
-        """Enter a stage; call what it yields with how much was done since the last call."""
+        """Enter a stage; call what it yields with how much was done since the last call.
+
+        Threads may be in stages of their own at the same time.
+        """
         start = time.perf_counter()
         try:
             with self.draw(name, total, unit) as advance:
                 yield advance
         finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+            with self._lock:
+                self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
     @contextlib.contextmanager
     def draw(self, name: str, total: float | None, unit: str) -> Iterator[Advance]:

@@ -7,21 +7,24 @@ be in memory as a whole is refused if that is more.
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import re
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plre.errors import PlreError, TooLargeError, UsageError
+from plre.errors import NoRoomError, PlreError, UsageError
 from plre.memory_limit import usable_memory
 
+#: Ends the counting of an array.
+Release = Callable[[], Any]
 #: The same things can be asked of both: ``len``, and slices, which are arrays.
 Column = Any
 
@@ -42,32 +45,52 @@ class Scratch:
         self.limit = limit
         self.folder = tmp or tempfile.gettempdir()
         self.held = 0
-        #: Whether there was ever no room for an array.
+        #: Whether some array did not fit: from then on memory is short.
         self.is_short = False
         self._lock = threading.Lock()
         if tmp is not None and not os.path.isdir(tmp):
             raise UsageError(f"{tmp}: is not a directory; --tmp names the one for temporary files")
 
-    def hold(self, array: NDArray[Any]) -> bool:
-        """Whether there is room for an array; if so, it counts until nobody has it any more."""
+    def hold(self, array: NDArray[Any]) -> Release | None:
+        """Count an array until nobody has it any more, or until what this gives is called; None if there is no room."""
         with self._lock:
-            if self.memory is not None and self.held + array.nbytes > self.memory:
-                self.is_short = True
-                return False
+            if not self._fits(array.nbytes):
+                return None
             self.held += array.nbytes
-        weakref.finalize(array, self._release, array.nbytes)
-        return True
+        return weakref.finalize(array, self._release, array.nbytes)
+
+    def has_room(self, size: int) -> bool:
+        """Whether an array of so many bytes would fit."""
+        with self._lock:
+            return self._fits(size)
+
+    def _fits(self, size: int) -> bool:
+        fits = self.memory is None or self.held + size <= self.memory
+        self.is_short |= not fits
+        return fits
 
     def _release(self, size: int) -> None:
         with self._lock:
             self.held -= size
 
+    @property
+    def side_by_side(self) -> float:
+        """How many things may be made side by side: each takes memory for work on pieces, beside its arrays."""
+        if self.is_short:
+            return 1
+        return math.inf if self.limit is None else max(1, self._free // _WORK)
+
+    @property
+    def _free(self) -> int:
+        """What is left for work on arrays."""
+        return (self.limit or 0) - (self.memory or 0)
+
     def check_room(self, need: int, what: str, remedy: str) -> None:
-        """Refuse work that needs so many bytes of memory at once, if that is more than there may be."""
-        if self.limit is not None and need > self.limit:
-            raise TooLargeError(
-                f"{what} would take {need / 1e9:.1f} GB of memory, but all that may be used is {self.limit / 1e9:.1f} "
-                f"GB; allow more --memory, or {remedy}"
+        """Refuse work that needs so many bytes of memory at once, if that is more than there is beside the arrays."""
+        if self.limit is not None and need > self._free:
+            raise NoRoomError(
+                f"{what} would take {need / 1e9:.1f} GB of memory; of the {self.limit / 1e9:.1f} GB that may be used, "
+                f"{self._free / 1e9:.1f} GB are for such work. Allow more --memory, or {remedy}"
             )
 
     def file(self) -> _File:
@@ -200,31 +223,35 @@ class Runs:
     def __init__(self, scratch: Scratch, dtype: Any) -> None:
         self.scratch = scratch
         self.dtype = np.dtype(dtype)
-        self._runs: list[NDArray[Any] | tuple[int, int]] = []
+        #: Those in memory, each with what ends its being counted, and the places of those on disk.
+        self._runs: list[tuple[NDArray[Any], Release] | tuple[int, int]] = []
         self._file: _File | None = None
 
     def append(self, array: NDArray[Any]) -> None:
         """Add an array."""
-        if self.scratch.hold(array):
-            self._runs.append(array)
+        if (release := self.scratch.hold(array)) is not None:
+            self._runs.append((array, release))
             return
         self._file = self._file or self.scratch.file()
         self._runs.append((self._file.write(array), len(array)))
 
     def read(self, run: int, start: int, stop: int) -> NDArray[Any]:
         """A part of an array."""
-        where = self._runs[run]
-        if isinstance(where, tuple):
+        where, _ = self._runs[run]
+        if isinstance(where, int):
             assert self._file is not None
-            return self._file.read(self.dtype, where[0] + start * self.dtype.itemsize, stop - start)
+            return self._file.read(self.dtype, where + start * self.dtype.itemsize, stop - start)
         return where[start:stop]
 
     def take(self, run: int) -> NDArray[Any]:
         """A whole array, for the last time: it is the caller's now."""
-        where = self._runs[run]
-        if isinstance(where, tuple):
-            return self.read(run, 0, where[1])
+        where, rest = self._runs[run]
+        if isinstance(where, int):
+            assert isinstance(rest, int)
+            return self.read(run, 0, rest)
         self._runs[run] = (0, 0)
+        assert callable(rest)
+        rest()
         return where
 
 

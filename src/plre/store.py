@@ -57,7 +57,7 @@ class Ingredient(ABC):
 
     @property
     def urgency(self) -> float:
-        """What takes longest should begin first: whether to begin with this sooner than with other things."""
+        """Of things that can be made, those with most of it are begun first: what takes longest."""
         return 0.0
 
     def needs(self) -> list[Ingredient]:
@@ -102,7 +102,7 @@ class Store:
     ) -> None:
         self.how = how
         self.engine = engine or LocalEngine()
-        #: So many things are made side by side, while memory is not short; usually as many as there are threads.
+        #: So many things are made side by side, if there is memory enough; usually as many as there are threads.
         self.at_once = at_once or max(how.threads, 1)
         self.watch = watch
         self.clock = clock
@@ -149,10 +149,10 @@ class Store:
                 while waiting or running:
                     ready = [each for each in waiting if all(need in self._made for need in each.needs())]
                     ready.sort(key=lambda each: -each.urgency)
-                    room = 1 if self.how.scratch.is_short else self.at_once
+                    room = int(min(self.at_once, self.how.scratch.side_by_side))
                     for each in ready[: max(0, room - len(running))]:
                         waiting.remove(each)
-                        alone = self.at_once == 1 or (len(ready) == 1 and not running)
+                        alone = room == 1 or (len(ready) == 1 and not running)
                         running[_start(pool, alone, self._timed, each, stop)] = each
                     for done in wait(running, return_when=FIRST_COMPLETED).done:
                         each = running.pop(done)
@@ -201,14 +201,13 @@ def _start(
 
 
 class StoppedError(Exception):
-    """Work that nobody waits for any more; never leaves this file."""
+    """Ends the making of something for which nobody waits any more; :meth:`Store.get_all` never raises it."""
 
 
 class _Stoppable(Progress):
     """Passes progress on, until work is to stop because other work failed or was interrupted."""
 
     def __init__(self, progress: Progress, stop: threading.Event) -> None:
-        super().__init__()
         self.progress = progress
         self.stop = stop
 

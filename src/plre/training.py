@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from plre._version import __version__
 from plre.ensemble.blueprint import Blueprint
 from plre.ensemble.choose import choose_fractions
@@ -18,7 +16,7 @@ from plre.errors import UsageError
 from plre.model.lm import LanguageModel
 from plre.model.scoring import score_ids, tally_scored
 from plre.progress import Progress
-from plre.pruning.prune import check_threshold
+from plre.pruning.prune import check_room, check_threshold
 from plre.pruning.prune import prune as prune_model
 from plre.scratch import scratch_within
 from plre.smoothing.discounts import DiscountKind
@@ -138,18 +136,20 @@ def train(
         dev, _ = sized(dev)  # a missing file is better noticed now than after the training text was read
     options = TextOptions(markers, skip_markers, errors)
     fixed = None if vocab is None else read_vocabulary(vocab, errors)
-    read = ReadText("text", text, options, min_count, fixed)
+    read = ReadText(text, options, min_count, fixed)
     encoded: EncodedText = store.get(read)
     ids = None
     if dev is not None:
-        ids = TextIds(ReadText("dev", dev, options, like=read))
+        ids = TextIds(ReadText(dev, options, like=read))
         store.get(ids)
     blueprint, about = _planned(store, recipe, read, encoded, ids)
     about |= text_facts(encoded, None if fixed else min_count)
     widths = [32] if quantise in (None, 32) else [32, quantise]
-    sample = store.known(ids) if ids else np.asarray(encoded.ids[: _SAMPLE if len(widths) > 1 else 0])
+    sample = store.known(ids) if ids else encoded.ids[: _SAMPLE if len(widths) > 1 else 0].copy()
     vocabulary = encoded.vocab
     del encoded
+    if prune is not None:  # better said now than after hours
+        check_room(sum(map(len, store.get(blueprint.counted).tables)), how.scratch)
     store.get_all([each for bits in widths for each in blueprint.wanted(bits)], keep=[])
     made = [blueprint.model(store.known, vocabulary, about, bits) for bits in widths]
     lm = made[-1]

@@ -78,7 +78,8 @@ def test_processes_of_their_own(texts: Names, tmp_path: Path) -> None:
         assert row.test == pytest.approx(lm.perplexity(texts["test"]), rel=1e-9)
         assert row.dev == pytest.approx(lm.perplexity(texts["dev"]), rel=1e-9)
         assert row.result is not None
-        assert 50e6 < row.result["start_bytes"] <= row.result["peak_bytes"] < 2e9
+        # The kernel counts roughly: the second of two readings may be a little lower.
+        assert 50e6 < row.result["start_bytes"] < 1.01 * row.result["peak_bytes"] < 2e9
         assert row.result["model_bytes"] == os.path.getsize(lm.path or "")
         assert row.result["run"]["jobs"] >= 1
     gain = comparison.row("plre", 2).gain

@@ -76,6 +76,7 @@ def test_pieces_buckets_and_columns_change_nothing(
         patch.setattr(sorting, "_AT_EACH", 5)
         patch.setattr(sorting, "_SAMPLED", 1)
         patch.setattr(sorting, "_BATCH", 2)
+        patch.setattr(sorting, "_TOGETHER", 400)
         patch.setattr(local, "_PIECE", 5)
         patch.setattr(local, "Windows", Wide)
         cut = count_ngrams(encoded, order, threads=threads, scratch=Scratch(200))

@@ -83,6 +83,7 @@ def test_pieces_and_threads_change_nothing(text: list[list[int]], chosen: list[S
         patch.setattr(sorting, "_PIECE", 8)
         patch.setattr(sorting, "_BUCKET", 3)
         patch.setattr(sorting, "_AT_EACH", 5)
+        patch.setattr(sorting, "_TOGETHER", 9)
         patch.setattr(sorting, "_SAMPLED", 1)
         for threads in (1, 2):
             for one, other in zip(whole, count_tree(ids, WORDS, MAPS, chosen, threads=threads), strict=True):

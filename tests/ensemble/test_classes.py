@@ -88,6 +88,6 @@ def test_what_info_says(text: list[str]) -> None:
 def test_counts_of_classes_keep_to_the_memory() -> None:
     many = [" ".join(f"v{i}" for i in range(start, start + 50)) for start in range(0, 9000, 50)]
     with pytest.raises(
-        plre.UsageError, match=r"6,000 classes would take 1\.2 GB of memory, but all that may be used is 0\.2 GB"
+        plre.UsageError, match=r"6,000 classes would take 1\.2 GB of memory; of the 0\.2 GB that may be used"
     ):
         plre.train(many, method="class", classes=6000, memory="200M", min_count=1)

@@ -73,7 +73,7 @@ def test_the_best_of_nothing() -> None:
 
 
 def test_seconds_go_by_the_middle_of_the_newest_measurements() -> None:
-    text = ReadText("text", [])
+    text = ReadText([])
     counting = CountedText(text, 3)
     made = [("counting", 10.0, 1e6)]  # compiled: says nothing
     assert seconds_for([(counting, 100.0)], made) == seconds_for([(counting, 100.0)], []) == 100 * counting.pace

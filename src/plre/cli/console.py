@@ -75,35 +75,43 @@ class PlainProgress(Progress):
 
 
 class BarProgress(Progress):
-    """A bar with rate and time left for the stage that runs, on a terminal."""
+    """Bars with rate and time left for the stages that run, on a terminal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bars: Bars | None = None
 
     @contextlib.contextmanager
     def draw(self, name: str, total: float | None, unit: str) -> Iterator[Advance]:
-        """Draw until the stage ends, then leave nothing behind."""
-        from rich import progress as rich
-        from rich.console import Console
-
-        columns: list[rich.ProgressColumn] = [
-            rich.TextColumn("{task.description}"),
-            rich.BarColumn(),
-            rich.TaskProgressColumn(),
-        ]
-        if unit:
-            columns.append(rich.TextColumn("{task.fields[rate]}"))
-        columns += [rich.TimeElapsedColumn(), rich.TextColumn("left"), rich.TimeRemainingColumn()]
-        with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        """Draw until the stage ends, then leave nothing behind; the first stage begins drawing, the last ends it."""
+        with self._lock:
+            if self._bars is None:
+                self._bars = rate_bars()
+                self._bars.start()
+            bars = self._bars
             task = bars.add_task(name, total=total, rate="")
 
-            def advance(amount: float) -> None:
-                bars.advance(task, amount)
-                if speed := bars.tasks[0].speed:
-                    bars.update(task, rate=rate(speed, unit))
+        def advance(amount: float) -> None:
+            bars.advance(task, amount)
+            if unit and (speed := next((each.speed for each in bars.tasks if each.id == task), None)):
+                bars.update(task, rate=rate(speed, unit))
 
+        try:
             yield advance
+        finally:
+            with self._lock:
+                bars.remove_task(task)
+                if not bars.tasks:
+                    bars.stop()
+                    self._bars = None
 
     def note(self, message: str) -> None:
-        """Print one line."""
-        say(message)
+        """Print one line, above the bars if there are some."""
+        with self._lock:
+            if self._bars is None:
+                say(message)
+            else:
+                self._bars.console.print(message, markup=False, highlight=False, soft_wrap=True)
 
 
 def make_progress(quiet: bool = False) -> Progress:
@@ -112,6 +120,23 @@ def make_progress(quiet: bool = False) -> Progress:
     if quiet:
         return Progress()
     return BarProgress() if sys.stderr.isatty() else PlainProgress()
+
+
+def rate_bars() -> Bars:
+    """Bars with rate and time left; they leave nothing behind."""
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = (
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(),
+        rich.TaskProgressColumn(),
+        rich.TextColumn("{task.fields[rate]}", markup=False),
+        rich.TimeElapsedColumn(),
+        rich.TextColumn("left"),
+        rich.TimeRemainingColumn(),
+    )
+    return rich.Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def stage_bars() -> Bars:

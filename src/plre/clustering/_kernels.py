@@ -39,6 +39,17 @@ def fill_predecessors(starts, words, counts, place, others, turned):
 
 
 @kernel
+def sum_neighbours(starts, counts, times):
+    """How often each word has a neighbour on either side."""
+    for side in range(2):
+        for w in range(times.shape[1]):
+            total = np.int64(0)
+            for i in range(starts[side, w], starts[side, w + 1]):
+                total += counts[i]
+            times[side, w] = total
+
+
+@kernel
 def fill_cells(starts, words, counts, class_of, cells, totals):
     """Count how often classes follow each other, from the successors of every word."""
     for v in range(starts.shape[1] - 1):

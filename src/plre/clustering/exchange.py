@@ -81,6 +81,8 @@ class Neighbours:
     starts: NDArray[np.int64]
     words: NDArray[np.int32]
     counts: NDArray[np.int32]
+    #: How often each word has one after it, and one before it.
+    times: NDArray[np.int64]
 
     @classmethod
     def of(cls, counts: Counts, threads: int = 1) -> Neighbours:
@@ -106,12 +108,14 @@ class Neighbours:
         starts[1] = np.cumsum(starts[1])
         kernels.fill_predecessors(after, words[:size], raw[:size], starts[1, :-1].copy(), words[size:], raw[size:])
         starts[1] += size
-        return cls(starts, words, raw)
+        times = np.empty((2, len(after) - 1), np.int64)
+        kernels.sum_neighbours(starts, raw, times)
+        return cls(starts, words, raw, times)
 
-    def times(self) -> NDArray[np.int64]:
-        """How often each word has one after it, and one before it."""
-        sums = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
-        return sums[self.starts[:, 1:]] - sums[self.starts[:, :-1]]
+    @staticmethod
+    def bytes(bigrams: int) -> int:
+        """The memory that so many bigrams take."""
+        return 2 * 2 * 4 * bigrams
 
     def batches(self, words: NDArray[np.int32]) -> list[Batch]:
         """Words that are looked at side by side, in pieces: batches and pieces have about equally many neighbours."""
@@ -140,8 +144,8 @@ class Partition:
         self.cells = np.zeros((2, width, width), np.int32)
         self.growths = np.empty((_KNOWN, 2, width, width), np.float32)
         self.values = np.empty((2, width, width), np.float32)
-        self.totals = np.zeros((2, width), np.int32)
-        self.times = neighbours.times().max(axis=0)
+        self.totals = np.zeros((2, width), np.int64)
+        self.times = neighbours.times.max(axis=0)
         self.sweeps = 0
         n = np.arange(_TABLE, dtype=np.float64)
         self.table = n * np.log(np.maximum(n, 1)) - PRICE * (n > 0)
@@ -265,7 +269,7 @@ def partition_words(
     batches, of_core = neighbours.batches(words), neighbours.batches(core)
     falling = np.maximum(0.0, 1 - np.arange(sweeps) / (_ANNEALED * sweeps))
     thresholds = (0.0 if start is not None else _THRESHOLD) * falling
-    with Team(threads) as team, progress.stage("exchanging words", sweeps, "sweeps") as advance:
+    with Team(threads) as team, progress.stage(f"exchanging words, {classes} classes", sweeps, "sweeps") as advance:
         for number, threshold in enumerate(thresholds.tolist() if 1 < classes < len(words) else []):
             whole = number >= sweeps - _WHOLE
             moved = partition.sweep(*((words, batches) if whole else (core, of_core)), team, threshold)

@@ -35,7 +35,9 @@ class WordNeighbours(Ingredient):
 
     def make(self, get: Get, how: Resources) -> Neighbours:
         """Find them."""
-        return Neighbours.of(get(self.bigrams), how.threads)
+        bigrams: Counts = get(self.bigrams)
+        how.scratch.check_room(Neighbours.bytes(len(bigrams[2])), "clustering", "use a higher --min-count or less text")
+        return Neighbours.of(bigrams, how.threads)
 
 
 @dataclass(frozen=True)
@@ -54,14 +56,15 @@ class Clusters(Ingredient):
         """Find them."""
         bigrams: Counts = get(self.bigrams)
         classes = min(self.classes, len(bigrams[1]))
-        how.scratch.check_room(Partition.bytes(classes), f"{classes:,} classes", "use fewer")
+        need = Neighbours.bytes(len(bigrams[2])) + Partition.bytes(classes)
+        how.scratch.check_room(need, f"{classes:,} classes", "use fewer")
         start = get(self.start).assignment if self.start else None
         sweeps = _SWEEPS_FROM_START if self.start else self.sweeps
         found = partition_words(
             get(self.neighbours), np.asarray(bigrams[1].raw[:]), self.classes, sweeps=sweeps, start=start,
             seed=self.seed, threads=how.threads, progress=how.progress,
         )  # fmt: skip
-        predicted = found.neighbours.times()[1]
+        predicted = found.neighbours.times[1]
         predicted = predicted[predicted > 0].astype(np.float64)
         loglikelihood = found.likelihood() + float(predicted @ np.log(predicted))
         perplexity = float(np.exp(-loglikelihood / max(predicted.sum(), 1.0)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from plre.counts.cut import cut
@@ -32,10 +32,9 @@ class CountedText(Ingredient):
 
 @dataclass(frozen=True)
 class Bigrams(Ingredient):
-    """The bigrams of a text, from its counts of any order of 2 or more: those are the same."""
+    """The bigrams of a text, from its counts of any order of 2 or more."""
 
-    text: Text
-    counted: Ingredient = field(compare=False)
+    counted: CountedText
 
     def make(self, get: Get, how: Resources) -> Counts:
         """Take the two lowest orders of the counts."""

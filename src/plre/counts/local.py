@@ -28,8 +28,8 @@ from plre.threads import overlapped, parallel
 
 #: Positions or n-grams that are looked at together.
 _PIECE = 1 << 20
-#: N-grams of an order are numbered by 32 bits; some buckets of windows come together.
-MOST = 2**31 - 2**26
+#: N-grams of an order are numbered by 32 bits, and so are the slots of their tables, of which there are some more.
+MOST = 1_900_000_000
 
 
 def count_ngrams(

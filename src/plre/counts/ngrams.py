@@ -52,7 +52,7 @@ class NgramTable:
     def pieces(self) -> Iterator[tuple[int, int]]:
         """Ranges of contexts with about equally many n-grams, small enough to be read one after the other."""
         contexts = len(self.children) - 1
-        sampled = [self.children[part][::_ALIGN] for part in slices(contexts, _PIECE)]
+        sampled = [self.children[part][::_ALIGN].copy() for part in slices(contexts, _PIECE)]
         starts = np.concatenate([*sampled, self.children[contexts : contexts + 1]])
         wanted = max(_PIECES, len(self) // _PIECE)
         for first, last in even_ranges(starts, 0, len(starts) - 1, wanted):

@@ -12,9 +12,10 @@ dealt out to buckets one by one.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +24,15 @@ from plre.counts import _sorting as kernels
 from plre.errors import TooLargeError
 from plre.progress import Advance
 from plre.scratch import Runs, Scratch, slices
-from plre.threads import overlapped
+from plre.threads import even_ranges, overlapped
 
 #: Positions of a piece of text, and of a bucket.
 _PIECE_BITS = 20
 _PIECE = 1 << _PIECE_BITS
 _BUCKET = 1 << 17
-#: Buckets that are read together.
+#: Buckets that are read together, and windows, if these are far more than is usual.
 _BATCH = 16
+_TOGETHER = 1 << 22
 #: Places of a sample, the positions at each, and how many windows of it a bucket should have at least.
 _PLACES = 256
 _AT_EACH = 4096
@@ -114,31 +116,44 @@ def sorted_windows(
     """All windows of a text with so many positions in rising order, some buckets at a time."""
     bounds = _bounds(windows, pack, size)
     runs = [Runs(scratch, np.uint32 if width <= 32 else np.uint64) for width in windows.widths]
-    starts: list[NDArray[np.int64]] = []
+    starts: list[NDArray[np.int32]] = []
 
-    def run(number: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    def run(number: int) -> tuple[NDArray[np.int32], list[NDArray[np.unsignedinteger[Any]]]]:
         start = number * _PIECE
         out = windows.roughly_sorted(pack(start, min(start + _PIECE, size)))
-        return np.concatenate([[0], np.searchsorted(out[0], bounds), [out.shape[1]]]), out
+        begin = np.concatenate([[0], np.searchsorted(out[0], bounds), [out.shape[1]]]).astype(np.int32)
+        # A column of several would keep all of them in memory.
+        own = [values.astype(column.dtype, copy=len(out) > 1) for column, values in zip(runs, out, strict=True)]
+        return begin, own
 
-    for number, (begin, out) in overlapped(run, iter(range(-(-size // _PIECE))), threads):
+    for number, (begin, own) in overlapped(run, iter(range(-(-size // _PIECE))), threads):
         starts.append(begin)
-        for column, values in zip(runs, out, strict=True):
-            column.append(values.astype(column.dtype, copy=False))
+        for column, values in zip(runs, own, strict=True):
+            column.append(values)
         advance(min(_PIECE, size - number * _PIECE))
 
     if not starts:
         return
 
-    def count(buckets: slice) -> list[Counted]:
-        parts = [(int(begin[buckets.start]), int(begin[buckets.stop])) for begin in starts]
-        read = [[column.read(number, *part) for number, part in enumerate(parts)] for column in runs]
+    def count_some(buckets: slice, some: slice) -> list[Counted]:
+        """Count the windows of some buckets in some of the runs."""
+        numbers = range(some.start, some.stop)
+        parts = [(int(begin[buckets.start]), int(begin[buckets.stop])) for begin in starts[some]]
+        read = [[column.read(number, *part) for number, part in zip(numbers, parts, strict=True)] for column in runs]
         counted = []
         for bucket in range(buckets.start, buckets.stop):
-            own = [slice(*(begin[bucket : bucket + 2] - begin[buckets.start]).tolist()) for begin in starts]
+            own = [slice(*(begin[bucket : bucket + 2] - begin[buckets.start]).tolist()) for begin in starts[some]]
             columns = [np.concatenate([part[one] for part, one in zip(each, own, strict=True)]) for each in read]
             counted.append(count_windows(np.array(columns, np.uint64), windows))
         return counted
+
+    def count(buckets: slice) -> list[Counted]:
+        # Windows that begin alike are one bucket, however many there are (such as those of a full stop that ends a
+        # sentence): where there are too many for one go, a few runs are counted at a time.
+        sizes = np.array([begin[buckets.stop] - begin[buckets.start] for begin in starts], np.int64)
+        groups = even_ranges(np.concatenate([[0], np.cumsum(sizes)]), 0, len(starts), 1 + int(sizes.sum()) // _TOGETHER)
+        found = [count_some(buckets, slice(*group)) for group in groups]
+        return found[0] if len(found) == 1 else [merge_counted(each) for each in zip(*found, strict=True)]
 
     before = np.empty((windows.columns, 0), np.uint64)
     for _, counted in overlapped(count, slices(len(bounds) + 1, _BATCH), threads):
@@ -185,6 +200,17 @@ def count_windows(columns: NDArray[np.uint64], windows: Windows) -> Counted:
     distinct, counts = np.empty_like(columns), np.empty(size, np.int64)
     n = kernels.count_ranked(columns, keys, index_bits, distinct, counts)
     return distinct[:, :n].copy(), counts[:n].copy()
+
+
+def merge_counted(parts: Sequence[Counted]) -> Counted:
+    """Windows that were counted in parts, counted together."""
+    columns, counts = np.concatenate([part[0] for part in parts], axis=1), np.concatenate([part[1] for part in parts])
+    if not len(counts):
+        return columns, counts
+    order = np.lexsort(columns[::-1])
+    columns = columns[:, order]
+    first = np.flatnonzero(np.concatenate([[True], np.any(columns[:, 1:] != columns[:, :-1], axis=0)]))
+    return columns[:, first], np.add.reduceat(counts[order], first)
 
 
 def _bounds(windows: Windows, pack: Pack, size: int) -> NDArray[np.uint64]:

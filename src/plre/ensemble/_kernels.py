@@ -13,17 +13,18 @@ _NOTHING = 1e-8
 
 
 @kernel
-def context_weights(children, counts, remains, totals, backoff):
+def context_weights(children, counts, places, remains, totals, backoff):
     """C(h), and G(h) / C(h), of a piece of contexts and its n-grams. An unseen context passes on everything.
 
-    ``totals`` comes with what n-grams had that were left out: all of that is passed on.
+    ``remains`` has what is passed on of each count at its place. ``totals`` comes with what n-grams had that were left
+    out: all of that is passed on.
     """
     for h in range(len(totals)):
         total = totals[h]
         rest = totals[h]
         for e in range(children[h] - children[0], children[h + 1] - children[0]):
             total += counts[e]
-            rest += remains[counts[e]]
+            rest += remains[places[e]]
         totals[h] = total
         backoff[h] = rest / total if total > 0 else 1.0
 
@@ -54,11 +55,11 @@ def scale_contexts(right_start, totals, right):
 
 
 @kernel
-def add_layers(children, counts, suffixes, kept, totals, backoff, lower, prob):
+def add_layers(children, places, suffixes, kept, totals, backoff, lower, prob):
     """P(w | h) of a piece's n-grams, without low rank layers."""
     for h in range(len(totals)):
         for e in range(children[h] - children[0], children[h + 1] - children[0]):
-            prob[e] = kept[counts[e]] / totals[h] + np.float64(backoff[h]) * np.float64(lower[suffixes[e]])
+            prob[e] = kept[places[e]] / totals[h] + np.float64(backoff[h]) * np.float64(lower[suffixes[e]])
 
 
 @kernel
@@ -77,7 +78,7 @@ def share_out(children, counts, suffixes, shares, lower, totals, backoff, prob):
 
 
 @kernel
-def back_off(children, counts, suffixes, kept, remains, lower, sums, totals, backoff, prob):
+def back_off(children, counts, places, suffixes, kept, remains, lower, sums, totals, backoff, prob):
     """The back-off form of a piece: a seen n-gram keeps what is left of its count, the rest goes to unseen words only.
 
         P(w | h) = kept(c) / C(h)  if anything is kept,  else  alpha(h) P(w | h')
@@ -95,9 +96,9 @@ def back_off(children, counts, suffixes, kept, remains, lower, sums, totals, bac
         first, last = children[h] - children[0], children[h + 1] - children[0]
         for e in range(first, last):
             total += counts[e]
-            rest += remains[counts[e]]
+            rest += remains[places[e]]
             unseen -= lower[suffixes[e]]
-            if kept[counts[e]] > 0:
+            if kept[places[e]] > 0:
                 others -= lower[suffixes[e]]
         totals[h] = total
         if total == 0:
@@ -108,7 +109,7 @@ def back_off(children, counts, suffixes, kept, remains, lower, sums, totals, bac
         weight = np.float64(backoff[h])
         beyond = weight * unseen - 1.0
         for e in range(first, last):
-            own = kept[counts[e]] / total
+            own = kept[places[e]] / total
             prob[e] = own + weight * lower[suffixes[e]] if mixed or own == 0 else own
             beyond += prob[e]
         sums[h] = beyond

@@ -67,7 +67,7 @@ class Blueprint:
     @cached_property
     def bigrams(self) -> Bigrams:
         """What words are clustered by."""
-        return Bigrams(self.text, self.counted if self.recipe.order > 1 else CountedText(self.text, 2))
+        return Bigrams(self.counted if self.recipe.order > 1 else CountedText(self.text, 2))
 
     @cached_property
     def parts(self) -> PreparedNgrams:

@@ -24,7 +24,7 @@ from plre.model.compact import compress
 from plre.model.component import Body, Component
 from plre.model.ngrams import assemble
 from plre.progress import Advance
-from plre.scratch import Column, Growing, slices
+from plre.scratch import Column, Growing, Scratch, slices
 from plre.smoothing.discounts import Discount, Steps, counts_of_counts, estimate
 from plre.smoothing.fit import fit_steps
 from plre.smoothing.jelinek_mercer import Shares, fit_shares
@@ -34,9 +34,12 @@ from plre.threads import overlapped
 
 #: N-grams that are looked at together.
 _PIECE = 1 << 20
+#: What becomes of counts below this is looked up in tables that are made once.
+_SMALL = 1 << 16
 #: What stays in memory of each n-gram that may be a context while the order above it is put together: its probability,
 #: weight, missing mass, slot, and where what follows it starts.
 _BYTES_OF_CONTEXT = 20
+_NO_LAYERS = "choose lower ranks, or a preset without low rank layers (--preset fast)"
 _FEWER = "use a lower --order, a higher --min-count or less text"
 
 
@@ -80,15 +83,30 @@ def fit_discounts(
         return fit_steps(events, start, uniform, threads=how.threads)
 
 
-def split_counts(counts: Column, discount: Discount, powers: Sequence[float]) -> _Layers:
-    """Layers and remainder for every count up to the largest of a column."""
-    largest = max((int(counts[part].max()) for part in slices(len(counts), _PIECE)), default=0)
-    return split(np.arange(largest + 1), discount, powers)
+class CountLayers:
+    """The layers of counts and what remains of them (``ladder.split``), in tables: of small counts made once."""
+
+    def __init__(self, discount: Discount, powers: Sequence[float]) -> None:
+        self.discount, self.powers = discount, powers
+        self._small = self._table(np.arange(_SMALL))
+
+    def _table(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        layers, rest = split(counts, self.discount, self.powers)
+        return np.array([*layers, rest])
+
+    def of(self, counts: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The place of each count in tables, and these: a row for each layer and one for what remains."""
+        large = np.unique(counts[counts >= _SMALL])
+        if not len(large):
+            return counts, self._small
+        places = np.where(counts < _SMALL, counts, _SMALL + np.searchsorted(large, counts)).astype(np.int32)
+        return places, np.concatenate([self._small, self._table(large.astype(np.int64))], axis=1)
 
 
-def slices_of(counts: Counts, n: int) -> Blocks:
+def slices_of(counts: Counts, n: int, scratch: Scratch) -> Blocks:
     """The matrices of an order that are factorised: one for each (n-2)-gram, of what stands before and after it."""
     table, shorter = counts[n], counts[n - 1]
+    scratch.check_room(8 * len(table) + 16 * len(shorter), f"low rank layers of order {n}", _NO_LAYERS)
     return Blocks(shorter.children[:], shorter.suffixes[:], table.children[:], table.suffixes[:])
 
 
@@ -102,24 +120,24 @@ def find_factors(
 ) -> Factors:
     """The factors of an order's low rank layers, all rungs together; ``ranks`` are those of its slices, by rung."""
     n = low_rank.order
-    blocks = slices_of(counts, n)
+    blocks = slices_of(counts, n, how.scratch)
     column = smoothed_counts(counts, smoothing, n)
-    layers, _ = split_counts(column, discounts[n - 1], low_rank.powers)
+    layers = CountLayers(discounts[n - 1], low_rank.powers)
     factors, work = zip(*(bytes_needed(blocks, rank) for rank in ranks), strict=True)
     how.scratch.check_room(
         8 * len(column) + max(work) + sum(factors) + max(factors) * (low_rank.starts if low_rank.starts > 1 else 0),
-        f"low rank layers of order {n}", "choose lower ranks, or a preset without them (--preset fast)",
+        f"low rank layers of order {n}", _NO_LAYERS,
     )  # fmt: skip
     steps = low_rank.stopping.steps
     memory = how.scratch.memory
     parts = []
     all_steps = steps * len(low_rank.rungs) * low_rank.starts
     with how.progress.stage(f"factorising order {n}", all_steps, "steps") as advance:
-        for number, (rank, layer) in enumerate(zip(ranks, layers[1:], strict=True)):
+        for number, rank in enumerate(ranks):
             found = [
                 factorise(
                     blocks,
-                    _values(layer, column),
+                    _values(layers, 1 + number, column),
                     rank,
                     stopping=low_rank.stopping,
                     seed=(low_rank.seed, n, number, start)[: 4 if start else 3],
@@ -131,10 +149,6 @@ def find_factors(
             ]
             parts.append(average(blocks, found, threads=how.threads))
     return stack(blocks, parts, threads=how.threads)
-
-
-#: Layers and remainder, by count.
-_Layers = tuple[list[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def unigram_probs(counts: Counts, smoothing: Smoothing, discount: Discount) -> NDArray[np.float32]:
@@ -175,9 +189,8 @@ class NgramParts:
         counts = self.counts
         sizes = [len(table) for table in counts.tables]
         factors = sum(each.left.nbytes + each.right.nbytes for each in self.factors.values())
-        how.scratch.check_room(
-            _BYTES_OF_CONTEXT * max(sizes[:-1], default=0) + factors, "a model of these n-grams", _FEWER
-        )  # fmt: skip
+        need = _BYTES_OF_CONTEXT * max(sizes[:-1], default=0) + factors * (2 if bits == 32 else 8)
+        how.scratch.check_room(need, "a model of these n-grams", _FEWER)
         with how.progress.stage("assembling", 2 * sum(sizes), "n-grams") as advance:
             unigrams = unigram_probs(counts, self.smoothing, self.discounts[0])
             if leaks is not None:
@@ -204,7 +217,7 @@ class NgramParts:
             columns = Columns(unigrams, backoff, missing, orders)
             body: Body
             if bits < 32:
-                body = compress(columns, bits)
+                body = compress(columns, bits, scratch=how.scratch)
             else:
                 body = assemble(columns, threads=how.threads, scratch=how.scratch)
             advance(sum(sizes))
@@ -233,7 +246,7 @@ class NgramParts:
         if isinstance(discount, Shares):
             shares = np.array(discount.by_bucket)
         else:
-            (kept, *_), remains = split_counts(counts, discount, powers)
+            layers = CountLayers(discount, powers)
         middles = shorter.children[:] if factors else np.empty(0, np.int32)
         right = factors.right.copy() if factors else np.empty(0, np.float32)
         highest = n == self.counts.order
@@ -256,18 +269,22 @@ class NgramParts:
                 kernels.share_out(children, own, suffixes, shares, lower, totals, backoff, made)
             elif backing_off:
                 own_sums = sums[middles_of]
-                kernels.back_off(children, own, suffixes, kept, remains, lower, own_sums, totals, backoff, made)
+                places, table_of = layers.of(own)
+                kernels.back_off(
+                    children, own, places, suffixes, table_of[0], table_of[-1], lower, own_sums, totals, backoff, made
+                )
                 if not highest:
                     new_sums[first:last] = own_sums
             else:
                 totals[:] = 0 if lost is None else lost[first:last]
-                kernels.context_weights(children, own, remains, totals, backoff)
+                places, table_of = layers.of(own)
+                kernels.context_weights(children, own, places, table_of[-1], totals, backoff)
                 if leaks is not None:
                     own_sums = sums[middles_of]
                     kernels.leak(totals, leaks, backoff, own_sums)
                     if not highest:
                         new_sums[first:last] = own_sums
-                kernels.add_layers(children, own, suffixes, kept, totals, backoff, lower, made)
+                kernels.add_layers(children, places, suffixes, table_of[0], totals, backoff, lower, made)
             if factors is not None:
                 right_start = factors.right_start[first : last + 1]
                 kernels.scale_contexts(right_start, totals, right)
@@ -298,9 +315,10 @@ class _Added:
     factors: Factors | None
 
 
-def _values(layer: NDArray[np.float64], counts: Column) -> NDArray[np.float32]:
+def _values(layers: CountLayers, which: int, counts: Column) -> NDArray[np.float32]:
     """The value of a layer for every count."""
     values = np.empty(len(counts), np.float32)
     for part in slices(len(counts), _PIECE):
-        values[part] = layer[counts[part]]
+        places, tables = layers.of(counts[part])
+        values[part] = tables[which][places]
     return values

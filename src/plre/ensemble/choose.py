@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -35,18 +36,28 @@ def choose_fractions(store: Store, blueprint: Blueprint, ids: Ingredient) -> tup
     recipe = blueprint.recipe
     progress = store.how.progress
     trials: list[RankTrial] = []
+    kept: list[Ingredient] = []
+    best: Sequence[Ingredient] = []
     for combination in product(*recipe.grids.values()):
         fractions = dict(zip(recipe.grids, combination, strict=True))
         shown = ", ".join(f"order {n} {fraction:g}" for n, fraction in fractions.items())
         parts = replace(blueprint, recipe=recipe.with_fractions(fractions)).parts
+        # The factors of the lowest order are many; combinations with the same ones follow each other.
+        kept += [blueprint.text, ids, parts.counted, parts.discounts, *(each.sizes for each in parts.factors)]
+        kept += parts.factors[1:]
         try:
-            said: HeldOut = store.get(WordsSay(parts, ids))
+            said: HeldOut = store.get_all([WordsSay(parts, ids)], keep=[*kept, *parts.factors, *best])[0]
         except TooLargeError as error:
             progress.note(f"rank fractions {shown}: left out; {error}")
             continue
         trials.append(RankTrial(fractions, said.perplexity()))
+        if min(trials, key=_perplexity) is trials[-1]:
+            best = parts.factors
         progress.note(f"rank fractions {shown}: dev perplexity {trials[-1].perplexity:.2f}")
     if not trials:
         return recipe, trials
-    best = min(trials, key=lambda trial: trial.perplexity)
-    return recipe.with_fractions(best.fractions), trials
+    return recipe.with_fractions(min(trials, key=_perplexity).fractions), trials
+
+
+def _perplexity(trial: RankTrial) -> float:
+    return trial.perplexity

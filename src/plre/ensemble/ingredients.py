@@ -63,7 +63,7 @@ class SliceSizes(Ingredient):
 
     def make(self, get: Get, how: Resources) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Count them."""
-        blocks = build.slices_of(get(self.counted), self.order)
+        blocks = build.slices_of(get(self.counted), self.order, how.scratch)
         return blocks.smaller_side(), blocks.entries()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,11 +34,13 @@ class Code:
         return cls(first - step, step)
 
     @classmethod
-    def of(cls, values: NDArray[np.float32], bits: int, smallest: float = 0.0) -> Code:
+    def of(cls, pieces: Iterable[NDArray[np.float32]], bits: int, smallest: float = 0.0) -> Code:
         """Codes for these numbers; what is smaller than the largest by the factor ``smallest`` counts as nothing."""
-        high = float(values.max(initial=2.0**-60))
-        low = max(float(values[values > 0].min(initial=1.0)), high * smallest)
-        return cls.between(min(low, high), high, bits)
+        high, low = 2.0**-60, 1.0
+        for values in pieces:
+            high = float(values.max(initial=high))
+            low = float(values[values > 0].min(initial=low))
+        return cls.between(min(max(low, high * smallest), high), high, bits)
 
     def encode(self, values: NDArray[np.float32], bits: int) -> NDArray[np.int64]:
         """The nearest codes; what is less than half of the smallest becomes 0."""

@@ -25,6 +25,7 @@ from plre.model import _plan as p
 from plre.model.codes import Code, backoff_code
 from plre.model.columns import Columns, Order, check_order, join_factors, part_bigrams, part_factors
 from plre.model.ngrams import NgramBody, check_names, unigram_tensors
+from plre.scratch import Column, Scratch, slices
 from plre.tables import building as t
 from plre.tables import reading
 from plre.tables.packing import PADDING, bits_of, pack, pack_records, packed_bytes, unpack
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 #: Factors smaller than the largest by this much count as nothing.
 _FACTOR_RANGE = 2.0**-32
+#: N-grams that are encoded together; a multiple of 8.
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -194,32 +197,39 @@ def _widths(sizes: Sequence[int], n: int, missing: bool, bits: int) -> list[int]
     return [bits_of(sizes[0] - 1), *[bits] * (2 + missing), bits_of(sizes[n])]
 
 
-def compress(columns: Columns, bits: int) -> CompactNgrams:
+def compress(columns: Columns, bits: int, *, scratch: Scratch | None = None) -> CompactNgrams:
     """A component whose numbers take 8 or 16 bits each."""
+    scratch = scratch or Scratch()
     sizes = len(columns.prob), *map(len, columns.orders)
     missing = columns.missing is not None
     tensors = unigram_tensors(columns)
     codes = []
     for n, own in enumerate(columns.orders, 2):
-        words, prob = np.asarray(own.words[:]), np.asarray(own.prob[:])
-        code = Code.of(prob, bits)
-        fields = [words, code.encode(prob, bits)]
-        if n < len(sizes):
-            weights = [np.asarray(each[:]) for each in (own.backoff, own.missing) if each is not None]
-            fields += [backoff_code(bits).encode(each, bits) for each in weights]
-            fields.append(np.asarray(columns.orders[n - 1].children[:]))
+        code = Code.of((own.prob[part] for part in slices(len(own), _PIECE)), bits)
         if n == 2:
-            tensors["order2.runs"] = pack(np.append(np.asarray(own.children[:]), len(words)), bits_of(len(words)))
-        widths = _widths(sizes, n, missing, bits)
-        tensors[f"order{n}.records"] = pack_records(
-            list(zip(fields, widths, strict=True)), len(words) + (n < len(sizes))
-        )
+            tensors["order2.runs"] = pack(np.append(np.asarray(own.children[:]), len(own)), bits_of(len(own)))
+        widths, longer = _widths(sizes, n, missing, bits), columns.orders[n - 1 :]
+        tensors[f"order{n}.records"] = _records(own, longer[0].children if longer else None, code, widths, scratch)
         sides = Code(0, 1), Code(0, 1)
         if own.factors is not None:
-            sides = tuple(Code.of(side, bits, _FACTOR_RANGE) for side in (own.factors.right, own.factors.left))  # type: ignore[assignment]
+            sides = tuple(Code.of([side], bits, _FACTOR_RANGE) for side in (own.factors.right, own.factors.left))  # type: ignore[assignment]
             tensors |= _factor_tensors(n, own.factors, columns, bits, *sides)
         codes.append((code, *sides))
     return CompactNgrams(sizes, missing, tensors, bits, tuple(codes))
+
+
+def _records(own: Order, children: Column, code: Code, widths: list[int], scratch: Scratch) -> NDArray[np.uint8]:
+    """The n-grams of an order as records with fields of these widths; ``children`` says where longer ones start."""
+    count, stride, bits = len(own) + (children is not None), sum(widths), widths[1]
+    draft = t.ArrayDraft(packed_bytes(count, stride), np.uint8, scratch)
+    for part in slices(count, _PIECE):  # each begins with a byte of its own
+        fields = [own.words[part], code.encode(own.prob[part], bits)]
+        if children is not None:
+            weights = [each[part] for each in (own.backoff, own.missing) if each is not None]
+            fields += [*(backoff_code(bits).encode(each, bits) for each in weights), children[part]]
+        packed = pack_records(list(zip(fields, widths, strict=True)), part.stop - part.start)
+        draft.put(part.start * stride // 8, packed[:-PADDING])
+    return draft.finish()
 
 
 def _factor_tensors(n: int, f: Factors, columns: Columns, bits: int, right_code: Code, left_code: Code) -> Tensors:

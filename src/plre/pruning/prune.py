@@ -15,7 +15,7 @@ from plre.model.storage import header_size
 from plre.progress import Progress
 from plre.pruning.entropy import Judgement, Pruner
 from plre.pruning.tables import read_tables, write_tables
-from plre.scratch import parse_size, scratch_within
+from plre.scratch import Scratch, parse_size, scratch_within
 from plre.threads import cpu_count
 
 #: Thresholds among which one is looked for: at the first nothing goes that matters, at the last all that can.
@@ -60,9 +60,8 @@ def prune(
     if limit is not None and lm.nbytes <= limit:
         progress.note(f"the model has {lm.nbytes / 1e6:.1f} MB already; nothing is left out")
         return lm
-    scratch = scratch_within(memory, None)
     ngrams = sum(sum(body.sizes) for each in lm.components if (body := each.body.ngrams()) is not None)
-    scratch.check_room(_BYTES * ngrams, f"pruning {ngrams:,} n-grams", "train with --prune or a higher --min-count")
+    check_room(ngrams, scratch_within(memory, None))
     lm.verify()  # pruning goes through all n-grams without looking whether they fit together
     work = _Work(lm, threads, progress)
     if limit is not None:
@@ -73,6 +72,13 @@ def prune(
             found = work.judge(threshold)
     with progress.stage("assembling"):
         return work.finish(found)
+
+
+def check_room(ngrams: int, scratch: Scratch) -> None:
+    """Refuse to prune so many n-grams if that takes more memory than there is."""
+    scratch.check_room(
+        _BYTES * ngrams, f"pruning {ngrams:,} n-grams", "train on less text or with a higher --min-count"
+    )
 
 
 def check_threshold(threshold: float) -> None:

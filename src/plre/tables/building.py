@@ -109,9 +109,10 @@ class ArrayDraft:
     def __init__(self, count: int, dtype: Any, scratch: Scratch) -> None:
         self.count, self.dtype = count, np.dtype(dtype)
         size = count * self.dtype.itemsize
-        whole = np.zeros(size + 64, np.uint8)  # takes no memory until it is written to
         self._array: NDArray[Any] | None = None
-        if scratch.hold(whole):
+        if scratch.has_room(size + 64):
+            whole = np.zeros(size + 64, np.uint8)  # takes no memory until it is written to
+            scratch.hold(whole)
             skip = -whole.ctypes.data % 64
             self._array = whole[skip : skip + size].view(self.dtype)
         self._file = None if self._array is not None else scratch.file()
@@ -161,7 +162,7 @@ def _place_all(
     lines = ArrayDraft(shape.shards * shape.height * 16, np.int32, scratch)
     seeds = np.zeros(shape.shards * shape.buckets, np.uint8)
     slots = np.empty(shape.records if with_slots else 0, np.int32)
-    counts = np.zeros((-(-shape.records // _PIECE), shape.shards), np.int64)
+    counts = np.zeros((-(-shape.records // _PIECE), shape.shards), np.int32)
     parallel(
         lambda piece: kernels.count_shards(keys[piece], shape.shard_bits, counts[piece.start // _PIECE]),
         slices(shape.records, _PIECE),
@@ -179,15 +180,15 @@ def _place_group(
     values: Sequence[Column],
     shape: Shape,
     group: slice,
-    counts: NDArray[np.int64],
+    counts: NDArray[np.int32],
     lines: ArrayDraft,
     seeds: NDArray[np.uint8],
     slots: NDArray[np.int32],
     threads: int,
 ) -> bool:
     """Place the records of some shards, of which each piece has so many; False if some find no room."""
-    starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
-    size, places = int(starts[-1]), np.cumsum(counts, axis=0) - counts + starts[:-1]
+    starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0, dtype=np.int64))])
+    size, places = int(starts[-1]), np.cumsum(counts, axis=0, dtype=np.int64) - counts + starts[:-1]
     hashes, records = np.empty(size, np.uint64), np.empty(size, np.int32)
     numbers = np.empty((len(values), size), np.int32)
 

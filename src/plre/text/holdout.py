@@ -97,21 +97,21 @@ def _inside(text: EncodedText, at: int) -> int:
     return at + int(text.ids[at : at + 1][0] == BOS)
 
 
-def sample_text(text: EncodedText, most: int = _SAMPLE) -> NDArray[np.int32]:
+def sample_text(text: EncodedText, most: int | None = None) -> NDArray[np.int32]:
     """At most so many words of a text, from all over it; the whole text if it has no more.
 
-    Each piece begins with ``<s>``, so what stood before it is not missed.
+    Each piece begins with ``<s>``, so what stood before it is not missed; with a sentence, where these are short.
     """
+    most = _SAMPLE if most is None else most
     if len(text.ids) <= most:
         return np.asarray(text.ids[:])
-    pieces = []
-    for start in range(0, len(text.ids), -(-len(text.ids) // _SAMPLE_PIECES)):
-        piece = text.ids[start : start + most // _SAMPLE_PIECES]
-        if text.markers:
-            pieces.append(piece[np.cumsum(piece == BOS) > 0])
-        else:
-            pieces += [np.array([BOS], np.int32), piece]
-    return np.concatenate(pieces)
+    starts = range(0, len(text.ids), -(-len(text.ids) // _SAMPLE_PIECES))
+    pieces = [text.ids[start : start + most // _SAMPLE_PIECES] for start in starts]
+    sample = np.concatenate([piece[np.cumsum(piece == BOS) > 0] for piece in pieces])
+    if 2 * len(sample) < most:
+        begin = np.array([BOS], np.int32)
+        sample = np.concatenate([part for piece in pieces for part in (begin, piece[int(piece[0] == BOS) :])])
+    return sample
 
 
 def held_out_ids(text: EncodedText, progress: Progress) -> NDArray[np.int32]:

@@ -28,15 +28,18 @@ class Text(Ingredient):
 
 @dataclass(frozen=True)
 class ReadText(Text):
-    """A text as ids. Its vocabulary is one that is given, or that of another text, or its own."""
+    """A text as ids. Its vocabulary is one that is given, or that of another text, or its own.
+
+    A source may be anything that gives sentences, perhaps only once: each is a text of its own.
+    """
 
     kind: ClassVar[str] = "reading"
-    name: str
     source: Source = field(compare=False, repr=False)
     options: TextOptions = field(default_factory=TextOptions)
     min_count: int = 2
     vocab: Vocabulary | None = field(default=None, compare=False)
     like: ReadText | None = None
+    token: object = field(default_factory=object, repr=False)
 
     def make(self, get: Get, how: Resources) -> EncodedText:
         """Read it once."""

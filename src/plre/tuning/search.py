@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from plre.ensemble.blueprint import Blueprint, Member
-from plre.errors import TooLargeError
+from plre.errors import NoRoomError, TooLargeError
 from plre.model.lm import LanguageModel
 from plre.store import Ingredient, Store
 from plre.text.ingredients import ReadText, TextIds
@@ -93,6 +93,8 @@ class Search:
         self._hurried = False
         #: Perplexities of quick versions.
         self._quick: dict[Settings, float] = {}
+        #: What this run has not enough memory for; another may.
+        self._too_large: set[Settings] = set()
 
     def run(self) -> str:
         """Search until something ends it, and return what that was."""
@@ -104,10 +106,15 @@ class Search:
             before = self.journal.best
             number = len(self.journal.trials) + 1
             self.watcher.began(number, proposal, self._estimate(self._blueprint(proposal.settings)))
-            trial = self._try(number, proposal, before)
+            begun += 1
+            try:
+                trial = self._try(number, proposal, before)
+            except NoRoomError as error:
+                self._too_large.add(proposal.settings)
+                self.store.how.progress.note(f"{proposal.change}: left out; {error}")
+                continue
             self.journal.add(trial)
             self.store.keep(*self._lasting())
-            begun += 1
             self.watcher.ended(trial, self.journal.best, self.budget.left)
         return f"{begun} trials"
 
@@ -122,7 +129,7 @@ class Search:
 
     def _choose(self) -> tuple[Proposal | None, str]:
         """The proposal with the highest expected gain for its time among those that fit into the budget."""
-        tried = {trial.settings for trial in self.journal.trials}
+        tried = {trial.settings for trial in self.journal.trials} | self._too_large
         left = self.budget.left
         for name in FIRST_PRESETS:
             settings = Settings.of_preset(name, self.limits.order, self.limits.words)

@@ -105,8 +105,8 @@ def tune(
     source, _ = sized(dev)
     options = TextOptions(markers, skip_markers, errors)
     fixed = None if vocab is None else read_vocabulary(vocab, errors)
-    read = ReadText("text", text, options, min_count, fixed)
-    ids = TextIds(ReadText("dev", source, options, like=read))
+    read = ReadText(text, options, min_count, fixed)
+    ids = TextIds(ReadText(source, options, like=read))
     encoded, held_out = store.get_all([read, ids])
     identity = {
         "train": text_digest(encoded),
