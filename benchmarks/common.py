@@ -157,9 +157,13 @@ class Command:
     def run(self) -> Usage:
         """Run it by ``launch.py``; what it prints is kept in ``output`` unless it goes to a file."""
         launch = [sys.executable, "-S", "-E", str(Path(__file__).with_name("launch.py"))]
+        # Sources are compiled to bytecode once, as whoever installs a package has it.
+        usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         with open(self.stdin or os.devnull, "rb") as source, open(self.stdout or os.devnull, "wb") as sink:
             target = sink if self.stdout else subprocess.PIPE
-            done = subprocess.run([*launch, *self.words], stdin=source, stdout=target, stderr=subprocess.PIPE)
+            done = subprocess.run(
+                [*launch, *self.words], stdin=source, stdout=target, stderr=subprocess.PIPE, env=usual
+            )
         said = done.stderr.decode(errors="replace").strip().splitlines()
         if done.returncode:
             raise SystemExit("\n".join([f"this failed: {self}", *said[-6:-1]]))
@@ -213,6 +217,7 @@ def measure(runs: Mapping[str, Run], warm_up: bool = True, times: int = TIMES) -
     for turn in range(-warm_up, times):
         for name, run in runs.items():
             usage = timed(run) if callable(run) else one_after_another(run)
+            print(f"  {name}: {usage.seconds:.2f} s, {usage.peak / 2**20:,.0f} MiB", file=sys.stderr, flush=True)
             if turn >= 0:
                 taken[name].append(usage)
     return {

@@ -256,7 +256,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "fast": {
         "discount": "mkn",
-        "members": Members((300,), sweeps=6),
+        "members": Members((300,), sweeps=8),
     },
 }
 
