@@ -78,6 +78,11 @@ def repeated(text: Path, words: int) -> Path:
     return made(f"{text.stem}.x{copies}.txt", lambda out: [out.write(text.read_bytes()) for _ in range(copies)])
 
 
+def joined(name: str, *texts: Path) -> Path:
+    """Some texts, one after the other."""
+    return made(f"{name}.txt", lambda out: [out.write(text.read_bytes()) for text in texts])
+
+
 def fourfold(text: Path) -> Path:
     """Four times the text: after each line come three copies with its words shuffled, so that n-grams are new.
 

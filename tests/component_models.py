@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import plre
 from plre.ensemble.blueprint import Blueprint
@@ -11,7 +12,7 @@ from plre.ensemble.recipe import Recipe
 from plre.model.component import Component
 from plre.model.storage import tensors_of
 from plre.smoothing.discounts import Discount
-from plre.store import Resources, Store
+from plre.store import Get, Ingredient, LocalEngine, Resources, Store
 from plre.text.encode import EncodedText
 from plre.text.ingredients import ReadText, TextIds
 from plre.text.vocabulary import Vocabulary
@@ -38,21 +39,35 @@ def in_symbols(component: Component) -> plre.LanguageModel:
     return over_numbers(replace(component, symbols=None, shares=None), component.body.symbols)
 
 
-def planned(text: EncodedText, recipe: Recipe, dev: EncodedText | None = None) -> tuple[Store, Blueprint]:
-    """A store with a text, and the plan for a recipe's model of it."""
-    read, store = ReadText([]), Store(Resources())
-    store.put(read, text)
+class Given(LocalEngine):
+    """Has some things already, and makes the others."""
+
+    def __init__(self, given: dict[Ingredient, Any]) -> None:
+        self.given = given
+
+    def make(self, ingredient: Ingredient, get: Get, how: Resources) -> Any:
+        """What was given, or is made."""
+        return self.given[ingredient] if ingredient in self.given else super().make(ingredient, get, how)
+
+
+def planned(
+    text: EncodedText, recipe: Recipe, dev: EncodedText | None = None, discounts: Sequence[Discount] | None = None
+) -> tuple[Store, Blueprint]:
+    """A store with a text, and the plan for a recipe's model of it; ``discounts``, if given, are those of words."""
+    read = ReadText([])
+    given: dict[Ingredient, Any] = {read: text}
     ids = None
     if dev is not None:
-        ids = TextIds(ReadText([], like=read))
-        store.put(ids, dev.ids[:])
-    return store, Blueprint(recipe, read, len(text.vocab), ids)
+        other = ReadText([], like=read)
+        given[other], ids = dev, TextIds(other)
+    plan = Blueprint(recipe, read, len(text.vocab), ids)
+    if discounts is not None:
+        given[plan.discounts] = discounts
+    return Store(Resources(), Given(given)), plan
 
 
 def trained(text: EncodedText, recipe: Recipe, discounts: Sequence[Discount] | None = None) -> plre.LanguageModel:
     """A recipe's model of a text; ``discounts``, if given, are those of words."""
-    store, plan = planned(text, recipe)
-    if discounts is not None:
-        store.put(plan.discounts, discounts)
+    store, plan = planned(text, recipe, discounts=discounts)
     store.get_all(plan.wanted())
     return plan.model(store.known, text.vocab, {"markers": text.markers})

@@ -9,8 +9,10 @@ import pytest
 
 import plre
 from plre import scratch as module
-from plre.errors import NoRoomError, PlreError, UsageError
+from plre.ensemble import recipe
+from plre.errors import NoRoomError, PlreError, PlreWarning, UsageError
 from plre.scratch import Growing, Mapped, Runs, Scratch, Stored, parse_size
+from plre.store import Resources
 
 
 @pytest.mark.parametrize("memory", [None, 0, 100, 10**6])
@@ -91,6 +93,8 @@ def everything_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
         {"method": "mkn", "order": 5},
         {"order": 4, "preset": "paper"},
         {"order": 3, "preset": "fast"},
+        {"order": 3, "preset": "best", "class_sweeps": 3},
+        {"order": 3, "preset": "fast", "quantise": 8},
         {"order": 1, "method": "kn"},
         {"method": "bo-mkn", "order": 4},
         {"method": "jm", "order": 3},
@@ -106,6 +110,7 @@ def test_models_are_the_same_with_little_memory(
         with monkeypatch.context() as patch:
             everything_on_disk(patch)
             patch.setattr("plre.scratch.Scratch.check_room", lambda *about: None)
+            patch.setattr("plre.scratch.Scratch.threads", lambda scratch, wanted: wanted)
             lm = plre.train(text, markers=markers, memory=0, tmp=tmp_path, threads=threads, **options)
         assert os.listdir(tmp_path) == []
         assert lm.score("w1 w2 w3") == usual.score("w1 w2 w3")
@@ -156,6 +161,42 @@ def test_what_memory_cannot_hold_is_refused(
     with pytest.raises(NoRoomError, match=r"pruning .* would take"):
         plre.prune(lm, threshold=1e-8, memory=10_000)
     assert plre.prune(lm, threshold=1e-8, memory="200M").order == 3
+
+
+def test_every_rank_is_checked_before_the_first_is_tried(text: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a model cannot hold is left out; what memory cannot hold is refused before anything is factorised."""
+    monkeypatch.setitem(recipe.PRESETS["paper"], "grids", {2: (0.002, 0.9)})
+    monkeypatch.setattr("plre.ensemble.build.factorise", None)
+    monkeypatch.setattr(module, "SMALLEST_MEMORY", 0)
+    with pytest.raises(NoRoomError, match="low rank layers of order 2 would take"):
+        plre.train(text, order=2, preset="paper", dev=text[:50], memory=40_000)
+
+
+@pytest.mark.filterwarnings("ignore:no discounts")
+def test_a_model_that_cannot_be_pruned_is_not_lost(text: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(lm: plre.LanguageModel, **options: object) -> plre.LanguageModel:
+        raise NoRoomError("pruning would take too much")
+
+    monkeypatch.setattr("plre.training.prune_model", refuse)
+    with pytest.warns(PlreWarning, match=r"not pruned: pruning would take .* plre prune can do it later"):
+        lm = plre.train(text, method="mkn", prune=1e-6)
+    assert lm.digest == plre.train(text, method="mkn").digest
+
+
+def test_threads_and_side_by_side_depend_on_the_memory() -> None:
+    assert Scratch().threads(64) == 64
+    assert Scratch(100_000_000, limit=300_000_000).threads(64) == 3
+    assert Scratch(0, limit=0).threads(64) == 1
+    assert Resources(64, scratch=Scratch(100_000_000, limit=300_000_000)).threads == 3
+
+
+def test_what_is_counted_leaves_less_room() -> None:
+    scratch = Scratch(1000)
+    kept = np.zeros(900, np.uint8)
+    scratch.count(kept)
+    assert scratch.hold(np.zeros(200, np.uint8)) is None
+    del kept
+    assert scratch.held == 0
 
 
 def test_too_little_memory_is_refused(text: list[str]) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import plre
+from plre.counts.ingredients import CountedText
 from plre.ensemble.blueprint import Blueprint
 from plre.ensemble.recipe import make_recipe
 from plre.scratch import Scratch
@@ -47,10 +49,10 @@ def diamond(log: list[str]) -> Part:
     return Part("top", (Part("left", (below,), log), Part("right", (below,), log)), log)
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 5])
-def test_each_is_made_once_and_after_what_it_needs(at_once: int) -> None:
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_each_is_made_once_and_after_what_it_needs(threads: int) -> None:
     log: list[str] = []
-    store, top = Store(Resources(), at_once=at_once), diamond(log)
+    store, top = Store(Resources(threads)), diamond(log)
     assert store.get(top) == "top(left(below()) right(below()))"
     assert store.get(diamond([])) == store.known(top)
     assert sorted(log) == ["below", "left", "right", "top"]
@@ -68,9 +70,9 @@ def test_what_nothing_needs_any_more_is_forgotten() -> None:
     assert [each.name for each in store.missing(top)] == ["below", "right", "top"]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("at_once", [1, 2])
-def test_a_failure_ends_what_runs_beside_it(at_once: int) -> None:
-    store = Store(Resources(), at_once=at_once)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_failure_ends_what_runs_beside_it(threads: int) -> None:
+    store = Store(Resources(threads))
     slow = Part("slow", seconds=30.0)
     start = time.perf_counter()
     with pytest.raises(plre.TextError, match="broken"):
@@ -84,9 +86,11 @@ def test_an_interruption_ends_what_runs_at_once() -> None:
         def make(self, get: Get, how: Resources) -> str:
             raise KeyboardInterrupt
 
-    store = Store(Resources(), at_once=2)
+    store = Store(Resources(2))
+    start = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
         store.get_all([Interrupts("now"), Part("slow", seconds=30.0)])
+    assert time.perf_counter() - start < 10
     assert threading.active_count() < 10
 
 
@@ -107,7 +111,7 @@ def test_one_thing_at_a_time_where_memory_is_short() -> None:
 
     def side_by_side(scratch: Scratch) -> int:
         most[0] = 0
-        Store(Resources(scratch=scratch), at_once=4).get_all([Counted(k) for k in range(8)])
+        Store(Resources(4, scratch=scratch)).get_all([Counted(k) for k in range(8)])
         return most[0]
 
     assert side_by_side(Scratch()) > 1
@@ -115,6 +119,35 @@ def test_one_thing_at_a_time_where_memory_is_short() -> None:
     short = Scratch(100)
     assert short.hold(np.zeros(1000)) is None
     assert side_by_side(short) == 1
+
+
+def test_one_by_one_if_asked() -> None:
+    log: list[str] = []
+    Store(Resources(4), one_by_one=True).get_all([Part(str(k), (), log, 0.01 * (4 - k)) for k in range(4)])
+    assert log == ["0", "1", "2", "3"]
+
+
+def test_an_engine_elsewhere_knows_its_ingredients_again() -> None:
+    """Ingredients cross the borders of processes, and say how many are made there."""
+
+    class Elsewhere:
+        made: ClassVar[list[Ingredient]] = []
+
+        def at_once(self, how: Resources) -> int:
+            return 7
+
+        def make(self, ingredient: Ingredient, get: Get, how: Resources) -> Any:
+            copy = pickle.loads(pickle.dumps(ingredient))
+            assert copy == ingredient
+            self.made.append(copy)
+            return copy.make(get, how)
+
+    read = ReadText(["a b c", "a c b"], min_count=1)
+    counted = CountedText(read, 2)
+    store = Store(Resources(scratch=Scratch(1, limit=300_000_000)), Elsewhere())
+    assert len(store.get(counted)[2]) == 7
+    assert Elsewhere.made == [read, counted]
+    assert ReadText(["a b c", "a c b"], min_count=1) != read  # a text may be read but once: each is its own
 
 
 @pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")
@@ -139,7 +172,7 @@ def test_the_order_of_calls_changes_nothing(text: list[str], other_text: list[st
         read = ReadText(text)
         alone.append(digest(recipe, Store(Resources()), read, TextIds(ReadText(other_text, like=read))))
     read = ReadText(text)
-    ids, store = TextIds(ReadText(other_text, like=read)), Store(Resources(threads=2), at_once=3)
+    ids, store = TextIds(ReadText(other_text, like=read)), Store(Resources(threads=3))
     for k in (4, 2, 0, 1, 3, 2):
         assert digest(recipes[k], store, read, ids) == alone[k]
 

@@ -15,7 +15,7 @@ class UsageError(PlreError, ValueError):
 
 
 class TooLargeError(UsageError):
-    """Ranks that ask for more than a model can hold."""
+    """More of something than a model can hold, or than can be counted."""
 
 
 class NoRoomError(UsageError):

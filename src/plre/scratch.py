@@ -30,8 +30,11 @@ Column = Any
 
 #: Nothing can be done with less.
 SMALLEST_MEMORY = 200_000_000
-#: What work on pieces of long arrays takes, whatever their length.
+#: What a process takes beside that: the interpreter, its libraries, compiled code.
+OF_PROCESS = 300_000_000
+#: What work on pieces of long arrays takes, whatever their length: of one thing that is made, and of each thread.
 _WORK = 600_000_000
+_OF_THREAD = 60_000_000
 
 
 class Scratch:
@@ -47,7 +50,7 @@ class Scratch:
         self.held = 0
         #: Whether some array did not fit: from then on memory is short.
         self.is_short = False
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # the garbage collector may release an array within it
         if tmp is not None and not os.path.isdir(tmp):
             raise UsageError(f"{tmp}: is not a directory; --tmp names the one for temporary files")
 
@@ -59,10 +62,12 @@ class Scratch:
             self.held += array.nbytes
         return weakref.finalize(array, self._release, array.nbytes)
 
-    def has_room(self, size: int) -> bool:
-        """Whether an array of so many bytes would fit."""
-        with self._lock:
-            return self._fits(size)
+    def count(self, *arrays: NDArray[Any]) -> None:
+        """Count arrays that are in memory whether there is room or not: others have less."""
+        for array in arrays:
+            with self._lock:
+                self.held += array.nbytes
+            weakref.finalize(array, self._release, array.nbytes)
 
     def _fits(self, size: int) -> bool:
         fits = self.memory is None or self.held + size <= self.memory
@@ -79,6 +84,10 @@ class Scratch:
         if self.is_short:
             return 1
         return math.inf if self.limit is None else max(1, self._free // _WORK)
+
+    def threads(self, wanted: int) -> int:
+        """How many threads, of those that are wanted, have memory to work with."""
+        return wanted if self.limit is None else max(1, min(wanted, self._free // _OF_THREAD))
 
     @property
     def _free(self) -> int:
@@ -213,7 +222,7 @@ class Growing:
             piece = self._pieces.pop()
             whole[at : at + len(piece)] = piece
             at += len(piece)
-        self.scratch.hold(whole)
+        self.scratch.count(whole)
         return whole
 
 

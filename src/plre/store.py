@@ -34,6 +34,9 @@ class Resources:
     progress: Progress = field(default_factory=Progress)
     scratch: Scratch = field(default_factory=Scratch)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "threads", self.scratch.threads(self.threads))
+
     @property
     def named(self) -> dict[str, Any]:
         """As most functions take them."""
@@ -72,12 +75,19 @@ class Ingredient(ABC):
 class Engine(Protocol):
     """Where things are made."""
 
+    def at_once(self, how: Resources) -> int:
+        """How many things it can make side by side."""
+
     def make(self, ingredient: Ingredient, get: Get, how: Resources) -> Any:
         """Make an ingredient whose needs are there."""
 
 
 class LocalEngine:
     """Makes everything in this process."""
+
+    def at_once(self, how: Resources) -> int:
+        """As many as there are threads, if there is memory enough."""
+        return int(min(how.threads, how.scratch.side_by_side))
 
     def make(self, ingredient: Ingredient, get: Get, how: Resources) -> Any:
         """Make an ingredient whose needs are there."""
@@ -96,14 +106,13 @@ class Store:
         how: Resources,
         engine: Engine | None = None,
         *,
-        at_once: int | None = None,
+        one_by_one: bool = False,
         watch: Watch | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.how = how
         self.engine = engine or LocalEngine()
-        #: So many things are made side by side, if there is memory enough; usually as many as there are threads.
-        self.at_once = at_once or max(how.threads, 1)
+        self.one_by_one = one_by_one
         self.watch = watch
         self.clock = clock
         self._made: dict[Ingredient, Any] = {}
@@ -144,12 +153,12 @@ class Store:
         self._forget([each for each in self._made if not uses[each]], kept)
         stop = threading.Event()
         running: dict[Future[tuple[Any, float]], Ingredient] = {}
-        with ThreadPoolExecutor(self.at_once) as pool:
+        with ThreadPoolExecutor(max(1, len(waiting))) as pool:
             try:
                 while waiting or running:
                     ready = [each for each in waiting if all(need in self._made for need in each.needs())]
                     ready.sort(key=lambda each: -each.urgency)
-                    room = int(min(self.at_once, self.how.scratch.side_by_side))
+                    room = 1 if self.one_by_one else max(1, self.engine.at_once(self.how))
                     for each in ready[: max(0, room - len(running))]:
                         waiting.remove(each)
                         alone = room == 1 or (len(ready) == 1 and not running)
@@ -179,10 +188,6 @@ class Store:
         for each in some if kept is not None else ():
             if each not in kept:  # type: ignore[operator]
                 del self._made[each]
-
-    def put(self, ingredient: Ingredient, made: Any) -> None:
-        """Put something there that was made elsewhere."""
-        self._made[ingredient] = made
 
     def keep(self, *wanted: Ingredient) -> None:
         """Forget everything but these."""

@@ -94,7 +94,7 @@ def even_ranges(starts: NDArray[Any], first: int, last: int, pieces: int) -> lis
 
     The pieces do not depend on the number of threads, so neither does anything that is summed up piece by piece.
     """
-    wanted = np.linspace(starts[first], starts[last], pieces + 1)
+    wanted = np.ceil(np.linspace(starts[first], starts[last], pieces + 1)).astype(starts.dtype)
     bounds = first + np.searchsorted(starts[first:last], wanted)
     bounds[0], bounds[-1] = first, last
     return list(pairwise(np.unique(bounds).tolist()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ from plre.ensemble.blueprint import Blueprint
 from plre.ensemble.choose import choose_fractions
 from plre.ensemble.ingredients import FittedWeights
 from plre.ensemble.recipe import Recipe, Rung, make_recipe, parse_rungs
-from plre.errors import UsageError
+from plre.errors import NoRoomError, PlreWarning, UsageError
 from plre.model.lm import LanguageModel
 from plre.model.scoring import score_ids, tally_scored
 from plre.progress import Progress
@@ -149,7 +150,7 @@ def train(
     vocabulary = encoded.vocab
     del encoded
     if prune is not None:  # better said now than after hours
-        check_room(sum(map(len, store.get(blueprint.counted).tables)), how.scratch)
+        check_room(sum(map(len, store.get(blueprint.counted).tables)), scratch_within(memory, tmp))
     store.get_all([each for bits in widths for each in blueprint.wanted(bits)], keep=[])
     made = [blueprint.model(store.known, vocabulary, about, bits) for bits in widths]
     lm = made[-1]
@@ -160,7 +161,13 @@ def train(
             f"{quantise} bits a number: {lm.nbytes / made[0].nbytes:.0%} of the size, "
             f"perplexity of {where} {before:.3f} -> {after:.3f} ({after / before - 1:+.2%})"
         )
-    return lm if prune is None else prune_model(lm, threshold=prune, threads=threads, memory=memory, progress=progress)
+    if prune is None:
+        return lm
+    try:
+        return prune_model(lm, threshold=prune, threads=threads, memory=memory, progress=progress)
+    except NoRoomError as error:  # classes have n-grams, too
+        warnings.warn(f"the model is not pruned: {error}; plre prune can do it later", PlreWarning, stacklevel=2)
+        return lm
 
 
 def text_facts(text: EncodedText, min_count: int | None) -> dict[str, Any]:

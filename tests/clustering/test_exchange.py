@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -12,10 +13,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from plre.clustering import _kernels as kernels
-from plre.clustering.exchange import PRICE, Neighbours, Partition, exchange
+from plre.clustering.exchange import PRICE, Neighbours, Partition, exchange, partition_words
 from plre.counts.local import count_ngrams
 from plre.counts.ngrams import Counts
-from plre.errors import UsageError
+from plre.errors import TooLargeError, UsageError
 from plre.text.encode import TextOptions, encode_text
 from plre.threads import Team
 
@@ -152,6 +153,26 @@ def test_tiny_texts(lines: list[str], markers: bool, classes: int) -> None:
     assert found.max() < classes
     if classes >= occurs.sum():
         assert len(set(found[occurs].tolist())) == occurs.sum()
+
+
+@pytest.mark.parametrize("classes", [1, 40])
+def test_no_word_waits_where_none_can_move(classes: int) -> None:
+    """A long text with fewer words than classes, or one class."""
+    rng = np.random.default_rng(0)
+    words = [f"w{k}" for k in (30 ** rng.random(60_000)).astype(int)]
+    counts = counted([" ".join(words[i : i + 20]) for i in range(0, len(words), 20)])
+    found = exchange(counts, classes)
+    occurs = np.flatnonzero(np.asarray(counts[1].raw[:]) > 100)
+    assert len(set(found[occurs[occurs > 2]].tolist())) == min(classes, len(occurs[occurs > 2]))
+    assert found.max() < classes
+
+
+def test_few_classes_of_a_very_long_text_are_refused() -> None:
+    counts = counted(["a b c d e"])
+    neighbours = Neighbours.of(counts)
+    longer = replace(neighbours, times=neighbours.times * 2**30)
+    with pytest.raises(TooLargeError, match="at least 50"):
+        partition_words(longer, np.asarray(counts[1].raw[:]), 2, sweeps=3, seed=0, threads=1, progress=None)
 
 
 def test_what_makes_no_sense_is_refused() -> None:

@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 import plre
-from plre.ensemble.ingredients import FittedWeights, FoundFactors, WordNgrams
-from plre.errors import TooLargeError, UsageError
+from plre.ensemble.ingredients import FittedWeights, FoundFactors, HybridContexts, SliceSizes, WordNgrams
+from plre.errors import NoRoomError, TooLargeError, UsageError
 from plre.store import Get, Ingredient, LocalEngine, Resources
 from plre.text.encode import encode_text
 from plre.tuning import search as searching
@@ -255,6 +255,24 @@ def test_what_cannot_be_made_does_not_stop_the_search(texts: tuple[list[str], li
     assert result.trials[1].outcome == "failed"
     assert result.trials[1].reason == "too large"
     assert result.best.outcome == "done"
+
+
+def test_what_memory_cannot_hold_is_left_out(texts: tuple[list[str], list[str]]) -> None:
+    """Whether that is noticed when costs are estimated or within a trial."""
+
+    class Small(LocalEngine):
+        def __init__(self, kind: type) -> None:
+            self.kind = kind
+
+        def make(self, ingredient: Ingredient, get: Get, how: Resources) -> Any:
+            if isinstance(ingredient, self.kind):
+                raise NoRoomError("more than there is")
+            return super().make(ingredient, get, how)
+
+    for kind in (SliceSizes, HybridContexts):
+        result = tune(texts, trials=3, engine=Small(kind))
+        assert result.best.change == "preset fast" or result.best.perplexity is not None
+        assert all(not trial.settings.describe()["contexts"] for trial in result.trials if kind is HybridContexts)
 
 
 def test_the_table_in_all_its_forms(texts: tuple[list[str], list[str]], tmp_path: Path) -> None:

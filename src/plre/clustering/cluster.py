@@ -16,7 +16,7 @@ from plre.counts.ingredients import Bigrams, CountedText
 from plre.errors import PlreError, UsageError
 from plre.progress import Progress
 from plre.scratch import scratch_within
-from plre.store import Resources, Store
+from plre.store import Engine, Resources, Store
 from plre.text.encode import TextOptions, read_vocabulary
 from plre.text.ingredients import ReadText
 from plre.text.sources import Errors, Source
@@ -111,6 +111,7 @@ def cluster(
     memory: int | str | None = None,
     tmp: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    engine: Engine | None = None,
 ) -> Clustering:
     """Put the words of a text into classes of words that are used alike.
 
@@ -126,12 +127,13 @@ def cluster(
     seed         same seed, same classes
     memory       bytes, or for example "2G": what counting may take. What does not fit goes to files in ``tmp``
     tmp          the folder for temporary files
+    engine       where things are made; usually in this process
     """
     threads = cpu_count() if threads is None else threads
     if threads < 1:
         raise UsageError(f"threads must be at least 1, not {threads}")
     how = Resources(threads, progress or Progress(), scratch_within(memory, tmp))
-    store = Store(how)
+    store = Store(how, engine)
     fixed = None if vocab is None else read_vocabulary(vocab, errors)
     options = TextOptions(markers, skip_markers, errors)
     read = ReadText(text, options, min_count, fixed)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from plre.clustering import _kernels as kernels
 from plre.counts.ngrams import Counts
-from plre.errors import UsageError
+from plre.errors import TooLargeError, UsageError
 from plre.progress import Progress
 from plre.scratch import slices
 from plre.text.vocabulary import BOS, EOS
@@ -52,6 +52,8 @@ _PIECES = 8
 _KNOWN = 2
 #: What fewer counts than this take off by the totals of classes is computed once for all words of a batch.
 _FEW = 32
+#: So many classes at least of a text of 2^31 words: how often two follow each other is counted with 32 bits.
+_FEW_CLASSES = 50
 #: Neighbours that are counted together.
 _PIECE = 1 << 20
 #: n ln n is looked up to here, and computed beyond.
@@ -253,6 +255,11 @@ def partition_words(
     if not isinstance(seed, int) or seed < 0:
         raise UsageError(f"the seed must be a whole number from 0 up, not {seed}")
     progress, times = progress or Progress(), times.copy()
+    if classes < _FEW_CLASSES and int(neighbours.times[0].sum()) >= 2**31:
+        raise TooLargeError(
+            f"{classes} classes of so long a text would follow each other more often than can be counted; "
+            f"ask for at least {_FEW_CLASSES}, or take a part of the text"
+        )
     times[[BOS, EOS]] = 0
     words = np.argsort(-times, kind="stable")[: np.count_nonzero(times)].astype(np.int32)
     classes = min(classes, len(words))
@@ -262,7 +269,8 @@ def partition_words(
         known = words[start[words] >= 0]
         class_of[known] = start[known]
     core = words[: 1 + int(np.searchsorted(np.cumsum(times[words]), _CORE * times[words].sum()))]
-    if start is not None or sweeps <= _WHOLE or (len(words) and times[core[-1]] < _OFTEN):
+    can_move = 1 < classes < len(words)
+    if start is not None or sweeps <= _WHOLE or not can_move or times[core[-1]] < _OFTEN:
         core = words
     class_of[words[len(core) :]] = classes + 2
     partition = Partition(neighbours, class_of, classes)
@@ -270,7 +278,7 @@ def partition_words(
     falling = np.maximum(0.0, 1 - np.arange(sweeps) / (_ANNEALED * sweeps))
     thresholds = (0.0 if start is not None else _THRESHOLD) * falling
     with Team(threads) as team, progress.stage(f"exchanging words, {classes} classes", sweeps, "sweeps") as advance:
-        for number, threshold in enumerate(thresholds.tolist() if 1 < classes < len(words) else []):
+        for number, threshold in enumerate(thresholds.tolist() if can_move else []):
             whole = number >= sweeps - _WHOLE
             moved = partition.sweep(*((words, batches) if whole else (core, of_core)), team, threshold)
             partition.sweeps += 1

@@ -21,7 +21,7 @@ from plre.comparison.texts import TextPath, read_text, sentence_tokens
 from plre.comparison.work import Task
 from plre.errors import PlreError, UsageError
 from plre.reporting.machine import describe_machine
-from plre.scratch import SMALLEST_MEMORY, memory_size, scratch_within
+from plre.scratch import OF_PROCESS, SMALLEST_MEMORY, memory_size, scratch_within
 from plre.text.sources import Errors
 from plre.threads import cpu_count
 
@@ -75,7 +75,8 @@ def compare(
     if cores < 1 or side_by_side < 1:
         raise UsageError(f"threads and jobs must be at least 1, not {cores} and {side_by_side}")
     limit = memory_size(memory)
-    side_by_side = min(side_by_side, limit // SMALLEST_MEMORY)
+    # A process takes some memory of its own; one of these is not counted, here as elsewhere.
+    side_by_side = min(side_by_side, (limit + OF_PROCESS) // (SMALLEST_MEMORY + OF_PROCESS))
     scratch_within(limit, tmp)  # which says what is wrong with the folder
     store = ResultStore(output)
     reading = settings.reading()
@@ -87,7 +88,7 @@ def compare(
         store,
         side_by_side,
         max(1, cores // side_by_side),
-        limit // side_by_side,
+        (limit + OF_PROCESS) // side_by_side - OF_PROCESS,
         tmp,
         watcher or JobWatcher(),
     )

@@ -23,7 +23,7 @@ import numpy as np
 
 import plre
 from plre.comparison.methods import PRESET_OF
-from plre.errors import PlreError
+from plre.errors import NoRoomError, PlreError
 from plre.evaluation.report import evaluate
 from plre.machinecode.notice import announce_compilation
 from plre.model.lm import LanguageModel
@@ -189,6 +189,9 @@ def main(attempt: int) -> int:
         _print_line(result=perform(task, _StageLines(), start_again))
     except KeyboardInterrupt:
         return 130
+    except NoRoomError as error:
+        _print_line(error=f"{error}, or fewer --jobs side by side")
+        return 1
     except MemoryError:
         _print_line(error="not enough memory")
         return 1

@@ -46,17 +46,18 @@ def look_up(counts: Counts, ids: NDArray[np.int32], *, adjusted: bool, threads: 
     are read once from their beginning to their end.
     """
     columns = [table.adjusted if adjusted else table.raw for table in counts.tables]
-    found = np.zeros((counts.order, len(ids), 5), np.int64)
+    events = np.flatnonzero(ids != BOS)
+    numbers = np.cumsum(ids != BOS, dtype=np.int32) - np.int32(1)
+    found = np.zeros((counts.order, len(events), 5), np.int64)
     unigrams = np.asarray(columns[0][:])
-    found[0, :, 0] = unigrams[ids]
+    found[0, :, 0] = unigrams[ids[events]]
     found[0, :, 1] = unigrams.sum(dtype=np.int64)
     found[0, :, 2:] = [np.sum(unigrams == 1), np.sum(unigrams == 2), np.sum(unigrams > 2)]
     grams = [ids]
     for n in range(2, counts.order + 1):
-        grams.append(_look_up_order(counts[n], columns[n - 1], ids, grams[-1], found[n - 1], threads))
-    events = np.flatnonzero(ids != BOS)
+        grams.append(_look_up_order(counts[n], columns[n - 1], ids, grams[-1], numbers, found[n - 1], threads))
     own, before = (np.stack([each[at] for each in grams]) for at in (events, events - 1))
-    return Events(np.ascontiguousarray(found[:, events]), own, before)
+    return Events(found, own, before)
 
 
 def _look_up_order(
@@ -64,12 +65,13 @@ def _look_up_order(
     column: Column,
     ids: NDArray[np.int32],
     shorter: NDArray[np.int32],
+    numbers: NDArray[np.int32],
     found: NDArray[np.int64],
     threads: int,
 ) -> NDArray[np.int32]:
     """Fill in ``found`` for one order; gives the n-gram that ends at each position, or -1.
 
-    ``shorter`` has the (n-1)-grams that end there.
+    ``shorter`` has the (n-1)-grams that end there, ``numbers`` which event the word there is; ``<s>`` is none.
     """
     contexts = np.where(ids[1:] == BOS, -1, shorter[:-1])
     places = np.argsort(contexts, kind="stable")
@@ -91,7 +93,7 @@ def _look_up_order(
             piece[0], children, table.words[part], column[part], contexts[own], ids[at], own_grams, own_found
         )
         grams[at] = np.where(own_grams < 0, -1, own_grams + part.start)
-        found[at] = own_found
+        found[numbers[at]] = own_found
 
     for _ in overlapped(run, table.pieces(), threads):
         pass

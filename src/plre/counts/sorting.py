@@ -76,6 +76,12 @@ class Windows:
         return np.bincount(self.places[0], weights=self.bits).astype(np.int64)
 
     @property
+    def together(self) -> int:
+        """Windows of a bucket that are counted together, at most: with more, a place, a rank and a symbol might not
+        fit into one number (see :func:`count_windows`). A run's part, of up to a piece, comes on top of it."""
+        return max(1, (1 << (64 - int(self.bits.max())) // 2) - _PIECE)
+
+    @property
     def columns(self) -> int:
         """Numbers that a window takes."""
         return len(self.widths)
@@ -113,7 +119,10 @@ Pack = Callable[[int, int], NDArray[np.uint64]]
 def sorted_windows(
     windows: Windows, pack: Pack, size: int, *, threads: int, scratch: Scratch, advance: Advance
 ) -> Iterator[list[Bucket]]:
-    """All windows of a text with so many positions in rising order, some buckets at a time."""
+    """All windows of a text with so many positions in rising order, some buckets at a time.
+
+    ``advance`` is told of each position twice, of a half of it: when its window is packed and when it is counted.
+    """
     bounds = _bounds(windows, pack, size)
     runs = [Runs(scratch, np.uint32 if width <= 32 else np.uint64) for width in windows.widths]
     starts: list[NDArray[np.int32]] = []
@@ -130,7 +139,7 @@ def sorted_windows(
         starts.append(begin)
         for column, values in zip(runs, own, strict=True):
             column.append(values)
-        advance(min(_PIECE, size - number * _PIECE))
+        advance(min(_PIECE, size - number * _PIECE) / 2)
 
     if not starts:
         return
@@ -151,13 +160,18 @@ def sorted_windows(
         # Windows that begin alike are one bucket, however many there are (such as those of a full stop that ends a
         # sentence): where there are too many for one go, a few runs are counted at a time.
         sizes = np.array([begin[buckets.stop] - begin[buckets.start] for begin in starts], np.int64)
-        groups = even_ranges(np.concatenate([[0], np.cumsum(sizes)]), 0, len(starts), 1 + int(sizes.sum()) // _TOGETHER)
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        wholes = np.array([begin[buckets.start : buckets.stop + 1] for begin in starts], np.int64).sum(axis=0)
+        largest = int(np.diff(wholes).max())
+        parts = 1 + max(int(ends[-1]) // _TOGETHER, largest // windows.together)
+        groups = even_ranges(ends, 0, len(starts), parts)
         found = [count_some(buckets, slice(*group)) for group in groups]
         return found[0] if len(found) == 1 else [merge_counted(each) for each in zip(*found, strict=True)]
 
     before = np.empty((windows.columns, 0), np.uint64)
-    for _, counted in overlapped(count, slices(len(bounds) + 1, _BATCH), threads):
+    for buckets, counted in overlapped(count, slices(len(bounds) + 1, _BATCH), threads):
         found = []
+        advance(size / 2 * (buckets.stop - buckets.start) / (len(bounds) + 1))
         for columns, counts in counted:
             if len(counts):
                 found.append((columns, counts, before))

@@ -31,7 +31,7 @@ from plre.counts._sorting import add_contexts, put_symbols
 from plre.counts.local import MOST
 from plre.counts.sorting import Bucket, Windows, sorted_windows
 from plre.errors import TooLargeError, UsageError
-from plre.progress import Progress
+from plre.progress import Advance, Progress
 from plre.scratch import Column, Growing, Scratch, slices
 from plre.text.vocabulary import BOS, EOS
 from plre.threads import even_ranges, overlapped, parallel
@@ -39,6 +39,8 @@ from plre.threads import even_ranges, overlapped, parallel
 #: Positions that are looked at together, and events of a piece, about; and the fewest pieces a level is cut into.
 _PIECE = 1 << 20
 _PIECES = 64
+#: Memory that a context takes while levels are put together: where what it holds starts, and what is kept of it.
+_BYTES_OF_CONTEXT = 12
 #: The farthest word that a slot may look at.
 FARTHEST = 64
 
@@ -160,11 +162,14 @@ def count_tree(
     check_chain(words, maps, slots)
     progress, scratch = progress or Progress(), scratch or Scratch()
     reader = _Reader(ids, words, maps, slots)
+    # Putting the events of coarser levels together takes about a third of the time.
+    last = len(ids) / 3 / (len(slots) - 1) if len(slots) > 1 else 0.0
     with progress.stage("counting contexts", len(ids), "words") as advance:
         growing = _GrowingContexts(reader.windows, scratch)
         for batch in sorted_windows(
-            reader.windows, reader.pack, len(ids), threads=threads, scratch=scratch, advance=advance
-        ):
+            reader.windows, reader.pack, len(ids), threads=threads, scratch=scratch,
+            advance=lambda amount: advance(2 / 3 * amount if last else amount),
+        ):  # fmt: skip
             growing.add(batch, threads)
         symbols, holds, words_of, raw = growing.finish()
         children = [np.array([0, len(symbols[0])], np.int32), *holds[:-1]]
@@ -173,7 +178,7 @@ def count_tree(
         for own, within, ended in reversed(list(zip(symbols, children, reader.windows.sizes, strict=False))):
             level = Level(within, own, ended, starts, *events)
             if len(levels) + 1 < len(slots):
-                starts, *events, suffixes = _merged(level, words, scratch, threads)
+                starts, *events, suffixes = _merged(level, words, scratch, threads, lambda share: advance(share * last))
             else:
                 suffixes = level.words
             levels.append(replace(level, suffixes=suffixes))
@@ -212,6 +217,7 @@ class _GrowingContexts:
 
     def __init__(self, windows: Windows, scratch: Scratch) -> None:
         self.windows = windows
+        self.scratch = scratch
         self.levels = windows.order - 1
         self._symbols = [Growing(scratch, np.int32) for _ in range(self.levels)]
         self._starts = [Growing(scratch, np.int32) for _ in range(self.levels)]
@@ -247,11 +253,13 @@ class _GrowingContexts:
         ends = [*(each.size for each in self._symbols[1:]), self._words.size]
         for starts, end in zip(self._starts, ends, strict=True):
             starts.append(np.array([end], np.int32))
+        contexts = sum(each.size for each in self._symbols)
+        self.scratch.check_room(_BYTES_OF_CONTEXT * contexts, "contexts", "leave out a slot (--contexts)")
         symbols, holds = ([each.finish() for each in growing] for growing in (self._symbols, self._starts))
         return symbols, [np.asarray(each[:]) for each in holds], self._words.finish(), self._raw.finish()
 
 
-def _merged(level: Level, words: int, scratch: Scratch, threads: int) -> list[Column]:
+def _merged(level: Level, words: int, scratch: Scratch, threads: int, advance: Advance) -> list[Column]:
     """The events one level coarser, those of all contexts that refine the same one put together: where those of each
     context start, their words, raw counts and counts; and which of them each event of this level is part of."""
     bounds = level.starts[level.children]
@@ -279,6 +287,7 @@ def _merged(level: Level, words: int, scratch: Scratch, threads: int) -> list[Co
         base = np.int32(columns[1].size)
         for column, made in zip(columns, (starts + base, own, raw, counts, merged + base), strict=True):
             column.append(made)
+        advance(1 / len(pieces))
     columns[0].append(np.array([columns[1].size], np.int32))
     starts, *events = (column.finish() for column in columns)
     return [np.asarray(starts[:]), *events]

@@ -67,7 +67,8 @@ class Blueprint:
     @cached_property
     def bigrams(self) -> Bigrams:
         """What words are clustered by."""
-        return Bigrams(self.counted if self.recipe.order > 1 else CountedText(self.text, 2))
+        has_words = self.recipe.order > 1 and not self.recipe.classes
+        return Bigrams(self.counted if has_words else CountedText(self.text, 2))
 
     @cached_property
     def parts(self) -> PreparedNgrams:

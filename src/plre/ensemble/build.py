@@ -17,7 +17,7 @@ from plre.counts.ngrams import Counts
 from plre.ensemble import _kernels as kernels
 from plre.ensemble.ladder import split
 from plre.ensemble.recipe import LowRank, Smoothing
-from plre.lowrank.blocks import Blocks, Factors, average, stack
+from plre.lowrank.blocks import Blocks, Factors, average, check_ranks, stack
 from plre.lowrank.factorise import bytes_needed, factorise
 from plre.model.columns import Columns, Order
 from plre.model.compact import compress
@@ -110,6 +110,27 @@ def slices_of(counts: Counts, n: int, scratch: Scratch) -> Blocks:
     return Blocks(shorter.children[:], shorter.suffixes[:], table.children[:], table.suffixes[:])
 
 
+def _for_blocks(scratch: Scratch) -> int | None:
+    """The memory for work on blocks."""
+    return scratch.memory // 2 if scratch.memory else None
+
+
+def check_factors(counts: Counts, low_rank: LowRank, ranks: Sequence[NDArray[np.int32]], scratch: Scratch) -> Blocks:
+    """The matrices to factorise; refuses what a model could not hold, and what takes more memory than there is."""
+    n = low_rank.order
+    blocks = slices_of(counts, n, scratch)
+    for rank in ranks:
+        check_ranks(blocks, rank)
+    made, work = zip(*(bytes_needed(blocks, rank, _for_blocks(scratch)) for rank in ranks), strict=True)
+    # Of several starts, and then of several rungs, the factors are set side by side.
+    starts = low_rank.starts
+    factors = starts * sum(made) + (1.5 * starts * max(made) if starts > 1 else 0)
+    factors += starts * sum(made) if len(ranks) > 1 else 0
+    need = 8 * len(counts[n]) + 32 * len(counts[n - 1]) + max(work) + factors
+    scratch.check_room(int(need), f"low rank layers of order {n}", _NO_LAYERS)
+    return blocks
+
+
 def find_factors(
     counts: Counts,
     smoothing: Smoothing,
@@ -120,16 +141,10 @@ def find_factors(
 ) -> Factors:
     """The factors of an order's low rank layers, all rungs together; ``ranks`` are those of its slices, by rung."""
     n = low_rank.order
-    blocks = slices_of(counts, n, how.scratch)
+    blocks = check_factors(counts, low_rank, ranks, how.scratch)
     column = smoothed_counts(counts, smoothing, n)
     layers = CountLayers(discounts[n - 1], low_rank.powers)
-    factors, work = zip(*(bytes_needed(blocks, rank) for rank in ranks), strict=True)
-    how.scratch.check_room(
-        8 * len(column) + max(work) + sum(factors) + max(factors) * (low_rank.starts if low_rank.starts > 1 else 0),
-        f"low rank layers of order {n}", _NO_LAYERS,
-    )  # fmt: skip
     steps = low_rank.stopping.steps
-    memory = how.scratch.memory
     parts = []
     all_steps = steps * len(low_rank.rungs) * low_rank.starts
     with how.progress.stage(f"factorising order {n}", all_steps, "steps") as advance:
@@ -142,13 +157,15 @@ def find_factors(
                     stopping=low_rank.stopping,
                     seed=(low_rank.seed, n, number, start)[: 4 if start else 3],
                     threads=how.threads,
-                    memory=memory // 2 if memory else None,
+                    memory=_for_blocks(how.scratch),
                     advance=lambda share: advance(share * steps),
                 )
                 for start in range(low_rank.starts)
             ]
             parts.append(average(blocks, found, threads=how.threads))
-    return stack(blocks, parts, threads=how.threads)
+    factors = stack(blocks, parts, threads=how.threads)
+    how.scratch.count(factors.left, factors.right, factors.right_start)
+    return factors
 
 
 def unigram_probs(counts: Counts, smoothing: Smoothing, discount: Discount) -> NDArray[np.float32]:
@@ -189,7 +206,8 @@ class NgramParts:
         counts = self.counts
         sizes = [len(table) for table in counts.tables]
         factors = sum(each.left.nbytes + each.right.nbytes for each in self.factors.values())
-        need = _BYTES_OF_CONTEXT * max(sizes[:-1], default=0) + factors * (2 if bits == 32 else 8)
+        need = (_BYTES_OF_CONTEXT + (8 if factors else 0)) * max(sizes[:-1], default=0)
+        need += factors * (5 if bits == 32 else 16) // 2
         how.scratch.check_room(need, "a model of these n-grams", _FEWER)
         with how.progress.stage("assembling", 2 * sum(sizes), "n-grams") as advance:
             unigrams = unigram_probs(counts, self.smoothing, self.discounts[0])

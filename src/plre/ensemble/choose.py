@@ -9,7 +9,7 @@ from typing import Any
 
 from plre.ensemble.blueprint import Blueprint
 from plre.ensemble.gating import HeldOut
-from plre.ensemble.ingredients import WordsSay
+from plre.ensemble.ingredients import FoundFactors, WordsSay
 from plre.ensemble.recipe import Recipe
 from plre.errors import TooLargeError
 from plre.store import Ingredient, Store
@@ -35,21 +35,22 @@ def choose_fractions(store: Store, blueprint: Blueprint, ids: Ingredient) -> tup
     """
     recipe = blueprint.recipe
     progress = store.how.progress
+    combinations = [dict(zip(recipe.grids, each, strict=True)) for each in product(*recipe.grids.values())]
+    planned = [replace(blueprint, recipe=recipe.with_fractions(fractions)).parts for fractions in combinations]
+    # What cannot be made is better said now than after hours.
+    too_large = _too_large(store, list(dict.fromkeys(each for parts in planned for each in parts.factors)))
     trials: list[RankTrial] = []
     kept: list[Ingredient] = []
     best: Sequence[Ingredient] = []
-    for combination in product(*recipe.grids.values()):
-        fractions = dict(zip(recipe.grids, combination, strict=True))
+    for fractions, parts in zip(combinations, planned, strict=True):
         shown = ", ".join(f"order {n} {fraction:g}" for n, fraction in fractions.items())
-        parts = replace(blueprint, recipe=recipe.with_fractions(fractions)).parts
+        if why := next((too_large[each] for each in parts.factors if each in too_large), ""):
+            progress.note(f"rank fractions {shown}: left out; {why}")
+            continue
         # The factors of the lowest order are many; combinations with the same ones follow each other.
         kept += [blueprint.text, ids, parts.counted, parts.discounts, *(each.sizes for each in parts.factors)]
         kept += parts.factors[1:]
-        try:
-            said: HeldOut = store.get_all([WordsSay(parts, ids)], keep=[*kept, *parts.factors, *best])[0]
-        except TooLargeError as error:
-            progress.note(f"rank fractions {shown}: left out; {error}")
-            continue
+        said: HeldOut = store.get_all([WordsSay(parts, ids)], keep=[*kept, *parts.factors, *best])[0]
         trials.append(RankTrial(fractions, said.perplexity()))
         if min(trials, key=_perplexity) is trials[-1]:
             best = parts.factors
@@ -57,6 +58,18 @@ def choose_fractions(store: Store, blueprint: Blueprint, ids: Ingredient) -> tup
     if not trials:
         return recipe, trials
     return recipe.with_fractions(min(trials, key=_perplexity).fractions), trials
+
+
+def _too_large(store: Store, factors: Sequence[FoundFactors]) -> dict[FoundFactors, str]:
+    """Factors with ranks that a model could not hold, and why; refuses what takes more memory than there is."""
+    found = {}
+    for each in factors:
+        store.get_all(each.needs())
+        try:
+            each.check(store.known, store.how)
+        except TooLargeError as error:
+            found[each] = str(error)
+    return found
 
 
 def _perplexity(trial: RankTrial) -> float:

@@ -23,7 +23,7 @@ from plre.ensemble import _contexts as kernels
 from plre.errors import UsageError
 from plre.model.component import Component
 from plre.model.contexts import WORDS, ContextLevel, assemble
-from plre.progress import Progress
+from plre.progress import Advance, Progress
 from plre.scratch import Column, Growing, Scratch
 from plre.smoothing.discounts import Steps, counts_of_counts, estimate
 from plre.text.vocabulary import BOS, EOS
@@ -65,17 +65,20 @@ def build_tree(
     if len(discounts) != len(counted):
         raise UsageError(f"{len(counted)} levels (unigrams and {len(slots)} slots) but {len(discounts)} discounts")
     unigrams = _unigrams(counted[0], discounts[0], markers)
-    levels = _smoothed(counted, discounts, unigrams, cut, threads, scratch)
-    tables = {slot.map: table for slot in slots if (table := maps[slot.map]) is not None}
-    numbers = {name: number for number, name in enumerate(tables)}
-    own = [Slot(numbers.get(slot.map, WORDS), slot.distance) for slot in slots]
+    events = sum(len(level.words) for level in counted)
+    with (progress or Progress()).stage("assembling contexts", 2 * events, "events") as advance:
+        levels = _smoothed(counted, discounts, unigrams, cut, threads, scratch, advance)
+        tables = {slot.map: table for slot in slots if (table := maps[slot.map]) is not None}
+        numbers = {name: number for number, name in enumerate(tables)}
+        own = [Slot(numbers.get(slot.map, WORDS), slot.distance) for slot in slots]
+        body = assemble(list(tables.values()), own, levels, unigrams, threads=threads, scratch=scratch)
+        advance(events)
     about = {
         "method": "contexts",
         "cut": cut,
         "discounts": [discount.describe() for discount in discounts],
         **(metadata or {}),
     }
-    body = assemble(list(tables.values()), own, levels, unigrams, threads=threads, scratch=scratch)
     return Component(body, about=about)
 
 
@@ -86,6 +89,7 @@ def _smoothed(
     cut: int,
     threads: int,
     scratch: Scratch,
+    advance: Advance,
 ) -> list[ContextLevel]:
     """What is kept of each level, the root first, smoothed by the ones before. ``counted`` is used up."""
     none, nothing = np.empty(0, np.int32), np.zeros(1, np.int32)
@@ -95,7 +99,7 @@ def _smoothed(
     for number, discount in enumerate(discounts[1:], 1):
         level = counted.pop(0)
         smoothing = _Smoothing(level, coarser, discount, lower, cut if number > 1 else 1)
-        own, children, kept, lower = smoothing.run(kept, bool(counted), threads, scratch)
+        own, children, kept, lower = smoothing.run(kept, bool(counted), threads, scratch, advance)
         made[-1] = replace(made[-1], children=children)
         made.append(own)
         coarser = level
@@ -114,7 +118,7 @@ class _Smoothing:
     cut: int
 
     def run(
-        self, is_kept: NDArray[np.bool_], has_finer: bool, threads: int, scratch: Scratch
+        self, is_kept: NDArray[np.bool_], has_finer: bool, threads: int, scratch: Scratch, advance: Advance
     ) -> tuple[ContextLevel, NDArray[np.int32], NDArray[np.bool_], Column]:
         """Smooth the level. ``is_kept`` says which contexts of the coarser one are.
 
@@ -138,6 +142,7 @@ class _Smoothing:
                 column.append(part)
             if has_finer:
                 everything.append(all_probs)
+            advance(len(all_probs))
         starts.append(np.array([words.size], np.int32))
         symbols, backoff, *events = (column.finish() for column in columns)
         own = ContextLevel(symbols, backoff, None, *events)

@@ -34,6 +34,9 @@ from plre.text.encode import EncodedText
 from plre.text.ingredients import Text
 from plre.text.vocabulary import BOS
 
+#: Memory that a word of held-out text takes, for each order: what was found of it, and what weights are fitted to.
+_BYTES_OF_EVENT = 65
+
 
 @dataclass(frozen=True)
 class Discounts(Ingredient):
@@ -82,6 +85,10 @@ class FoundFactors(Ingredient):
         """Factorise them."""
         counts, smoothing, discounts = get(self.counted), self.smoothing, get(self.discounts)
         return build.find_factors(counts, smoothing, discounts, self.low_rank, self._ranks(get), how)
+
+    def check(self, get: Get, how: Resources) -> None:
+        """Refuse ranks that are too high for a model or for the memory."""
+        build.check_factors(get(self.counted), self.low_rank, self._ranks(get), how.scratch)
 
     @property
     def sizes(self) -> SliceSizes:
@@ -220,6 +227,9 @@ class WordsSay(Ingredient):
     def make(self, get: Get, how: Resources) -> HeldOut:
         """Look the words of the text up."""
         parts, ids = get(self.parts), get(self.ids)
+        how.scratch.check_room(
+            _BYTES_OF_EVENT * parts.counts.order * len(ids), "looking up the held-out text", "use less of it"
+        )
         with how.progress.stage("looking up held-out text"):
             events = look_up(parts.counts, ids, adjusted=parts.smoothing.continuation, threads=how.threads)
             return said_by_words(parts, events, ids[ids != BOS])

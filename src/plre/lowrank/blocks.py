@@ -21,6 +21,8 @@ LARGEST = 2**31 - 1
 ROOTS = {2: "sqrt", 3: "cbrt"}
 #: Factors are set side by side in this many pieces.
 _PIECES = 32
+#: Entries that are looked at together.
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,11 @@ class Blocks:
 
     def smaller_side(self) -> NDArray[np.int64]:
         """For each block, the smaller of its numbers of non-zero rows and non-zero columns."""
-        used = np.zeros(int(self.row_start[-1]) + 1, np.int64)
-        used[1:][self.rows] = 1
+        used = np.zeros(int(self.row_start[-1]) + 1, np.bool_)
+        for part in range(0, len(self.rows), _PIECE):
+            used[1:][self.rows[part : part + _PIECE]] = True
         filled = np.cumsum(used)
-        rows = filled[self.row_start[1:]] - filled[self.row_start[:-1]]
+        rows: NDArray[np.int64] = filled[self.row_start[1:]] - filled[self.row_start[:-1]]
         columns = np.bincount(self.column_block[np.diff(self.column_start) > 0], minlength=len(self))
         return np.minimum(rows, columns)
 
@@ -106,22 +109,28 @@ class Factors:
     @classmethod
     def empty(cls, blocks: Blocks, rank: NDArray[np.int32]) -> Factors:
         """Room for factors of these ranks; refuses what a model file could not hold."""
+        check_ranks(blocks, rank)
         left_start = np.zeros(len(blocks) + 1, np.int64)
         np.cumsum(np.diff(blocks.row_start) * rank.astype(np.int64), out=left_start[1:])
         right_start = np.zeros(len(blocks.column_block) + 1, np.int64)
         np.cumsum(rank[blocks.column_block], out=right_start[1:])
-        largest = max(int(left_start[-1]), int(right_start[-1]))
-        if largest > LARGEST:
-            raise TooLargeError(
-                f"low rank layers with ranks up to {int(rank.max())} would have {largest:,} numbers a side "
-                f"({4 * largest / 1e9:.0f} GB), more than a model can hold; choose lower ranks"
-            )
         return cls(
             rank,
             np.zeros(int(left_start[-1]), np.float32),
             left_start,
             np.zeros(int(right_start[-1]), np.float32),
             right_start,
+        )
+
+
+def check_ranks(blocks: Blocks, rank: NDArray[np.int32]) -> None:
+    """Refuse ranks whose factors a model file could not hold."""
+    columns = np.bincount(blocks.column_block, minlength=len(blocks))
+    largest = int(max(rank.astype(np.int64) @ np.diff(blocks.row_start), rank.astype(np.int64) @ columns))
+    if largest > LARGEST:
+        raise TooLargeError(
+            f"low rank layers with ranks up to {int(rank.max())} would have {largest:,} numbers a side "
+            f"({4 * largest / 1e9:.0f} GB), more than a model can hold; choose lower ranks"
         )
 
 

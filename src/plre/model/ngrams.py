@@ -342,15 +342,11 @@ def _factor_tensors(
     if n == 2:
         both = np.stack([f.right.reshape(places[0].count - 1, -1), f.left.reshape(places[0].count - 1, -1)], axis=1)
         return {"order2.factors": both.reshape(-1)}
-    room = partial(_room, scratch)
-    pointers, factors = join_factors(orders[n - 3].children, f, f.right, f.left, room)
+    made = partial(t.room, dtype=np.float32, scratch=scratch)
+    pointers, factors = join_factors(orders[n - 3].children, f, f.right, f.left, made)
     release(factors)
     return {
-        f"order{n}.ranks": places[n - 3].spread(f.rank.astype(np.int32)),
-        f"order{n}.pointers": places[n - 2].spread(pointers),
+        f"order{n}.ranks": places[n - 3].spread(f.rank.astype(np.int32), scratch),
+        f"order{n}.pointers": places[n - 2].spread(pointers, scratch),
         f"order{n}.factors": factors,
     }
-
-
-def _room(scratch: Scratch, count: int) -> NDArray[np.float32]:
-    return t.ArrayDraft(max(count, 1), np.float32, scratch).finish()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from plre.scratch import Column, Growing, Scratch, slices
 from plre.tables import _placing as kernels
 from plre.tables.packing import PADDING, bits_of, pack, packed_bytes
-from plre.tensorfile import Tensors
+from plre.tensorfile import Tensors, release
 from plre.threads import overlapped, parallel
 
 #: Keys of a shard and of a bucket, about.
@@ -110,9 +110,8 @@ class ArrayDraft:
         self.count, self.dtype = count, np.dtype(dtype)
         size = count * self.dtype.itemsize
         self._array: NDArray[Any] | None = None
-        if scratch.has_room(size + 64):
-            whole = np.zeros(size + 64, np.uint8)  # takes no memory until it is written to
-            scratch.hold(whole)
+        whole = np.zeros(size + 64, np.uint8)  # takes no memory until it is written to
+        if scratch.hold(whole):
             skip = -whole.ctypes.data % 64
             self._array = whole[skip : skip + size].view(self.dtype)
         self._file = None if self._array is not None else scratch.file()
@@ -132,6 +131,11 @@ class ArrayDraft:
             return self._array
         assert self._file is not None
         return self._file.map(self.dtype, self.count)
+
+
+def room(count: int, dtype: Any, scratch: Scratch) -> NDArray[Any]:
+    """An array of zeros to be filled: in memory, or mapped from a file if there is no room."""
+    return ArrayDraft(max(count, 1), dtype, scratch).finish()
 
 
 @dataclass(frozen=True)
@@ -161,6 +165,7 @@ def _place_all(
     """Place records in a table of this shape; None if some find no room, which hardly ever happens."""
     lines = ArrayDraft(shape.shards * shape.height * 16, np.int32, scratch)
     seeds = np.zeros(shape.shards * shape.buckets, np.uint8)
+    scratch.count(seeds)
     slots = np.empty(shape.records if with_slots else 0, np.int32)
     counts = np.zeros((-(-shape.records // _PIECE), shape.shards), np.int32)
     parallel(
@@ -268,13 +273,15 @@ def end_runs(children: Column) -> NDArray[np.uint64]:
     return ends
 
 
-def start_runs(children: Column, owners: Column | None, slots: int) -> NDArray[np.uint8]:
+def start_runs(children: Column, owners: Column | None, slots: int, scratch: Scratch) -> NDArray[np.uint8]:
     """Where the run of each owner starts, by its slot (None: by its own number); all bits set: nowhere."""
     bits = bits_of(int(children[len(children) - 1 :][0]))
-    runs = np.full(packed_bytes(slots, bits), 255, np.uint8)
+    runs = room(packed_bytes(slots, bits), np.uint8, scratch)
+    runs[:] = 255
     for part in slices(len(children) - 1, _PIECE):
         numbers = np.arange(part.start, part.stop, dtype=np.int32) if owners is None else owners[part]
         kernels.start_runs(children[part.start : part.stop + 1], numbers, bits, runs)
+    release(runs)
     return runs
 
 
@@ -287,7 +294,7 @@ def table_tensors(
         f"{name}.seeds": placed.seeds,
         f"{name}.symbols": list_symbols(symbols, count, scratch),
         f"{name}.ends": end_runs(children),
-        f"{name}.runs": start_runs(children, owners.slots, owners.count),
+        f"{name}.runs": start_runs(children, owners.slots, owners.count, scratch),
     }
 
 
@@ -298,11 +305,14 @@ class Owners:
     slots: NDArray[np.int32] | None
     count: int
 
-    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+    def spread(self, values: NDArray[Any], scratch: Scratch) -> NDArray[Any]:
         """Values of owners, by slot."""
-        out = np.zeros(self.count, values.dtype)
-        if self.slots is None:
-            out[: len(values)] = values
-        else:
-            out[self.slots[self.slots >= 0]] = values[self.slots >= 0]
+        out = room(self.count, values.dtype, scratch)
+        for part in slices(len(values), _PIECE):
+            if self.slots is None:
+                out[part] = values[part]
+            else:
+                own = self.slots[part]
+                out[own[own >= 0]] = values[part][own >= 0]
+        release(out)
         return out

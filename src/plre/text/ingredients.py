@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -39,7 +40,7 @@ class ReadText(Text):
     min_count: int = 2
     vocab: Vocabulary | None = field(default=None, compare=False)
     like: ReadText | None = None
-    token: object = field(default_factory=object, repr=False)
+    token: str = field(default_factory=lambda: uuid.uuid4().hex, repr=False)
 
     def make(self, get: Get, how: Resources) -> EncodedText:
         """Read it once."""

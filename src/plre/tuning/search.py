@@ -8,6 +8,7 @@ here is random: the next trial follows from what was tried, what it gave, and wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -105,11 +106,12 @@ class Search:
                 return reason
             before = self.journal.best
             number = len(self.journal.trials) + 1
-            self.watcher.began(number, proposal, self._estimate(self._blueprint(proposal.settings)))
             begun += 1
             try:
+                self.watcher.began(number, proposal, self._estimate(self._blueprint(proposal.settings)))
                 trial = self._try(number, proposal, before)
             except NoRoomError as error:
+                self._made, self._hurried = [], False
                 self._too_large.add(proposal.settings)
                 self.store.how.progress.note(f"{proposal.change}: left out; {error}")
                 continue
@@ -152,13 +154,17 @@ class Search:
         return gain / max(self._estimate(self._blueprint(proposal.settings)), 1e-9)
 
     def _needs(self, blueprint: Blueprint) -> float:
-        """Seconds that there must be for a trial and, after it, to build the best model."""
+        """Seconds that there must be for a trial and, after it, to build the best model; none are enough if there is
+        not memory enough."""
         best = self._blueprint(self.journal.best.settings).wanted() if self.journal.best is not None else []
-        return _MARGIN * self._seconds(*blueprint.wanted(), *best)
+        try:
+            return _MARGIN * self._seconds(*blueprint.wanted(), *best)
+        except NoRoomError:
+            return math.inf
 
     def _estimate(self, blueprint: Blueprint) -> float:
-        """Seconds that a trial will take."""
-        return self._seconds(blueprint.weights)
+        """Seconds that a trial will take: its weights, and a model of which the size is known."""
+        return self._seconds(*blueprint.wanted())
 
     def _seconds(self, *wanted: Ingredient) -> float:
         """The seconds that it takes to make what is missing."""

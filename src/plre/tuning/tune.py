@@ -101,7 +101,7 @@ def tune(
     progress = progress or Progress()
     how = Resources(threads, progress, scratch_within(memory, tmp, ensemble=True))
     # One thing after the other, so that it is known how long each takes.
-    store = Store(how, engine, at_once=1, clock=clock)
+    store = Store(how, engine, one_by_one=True, clock=clock)
     source, _ = sized(dev)
     options = TextOptions(markers, skip_markers, errors)
     fixed = None if vocab is None else read_vocabulary(vocab, errors)
