@@ -8,11 +8,12 @@ import time
 
 from experiments.common import DOCUMENT, RESULTS, WORK, write
 from experiments.research.components import Setup
-from experiments.research.corpus import Corpus
 from experiments.research.hypotheses import HYPOTHESES, Hypothesis
 from experiments.research.mixture import measure
 from experiments.research.report import Results, document
 from plre.cli.console import say
+from plre.store import Resources, Store
+from plre.threads import cpu_count
 
 
 class Measured:
@@ -20,7 +21,7 @@ class Measured:
 
     def __init__(self, corpus: str) -> None:
         self.name = corpus
-        self._corpus: Corpus | None = None
+        self._store = Store(Resources(cpu_count()))
         self._path = WORK / "research" / f"{corpus}.json"
         self._known: dict[str, dict[str, float]] = json.loads(self._path.read_text()) if self._path.exists() else {}
 
@@ -31,8 +32,7 @@ class Measured:
         """The perplexity of each text under a model."""
         key = repr(setup)
         if key not in self._known:
-            self._corpus = self._corpus or Corpus(self.name)
-            self._known[key] = measure(self._corpus, setup)
+            self._known[key] = measure(self._store, self.name, setup)
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._path.write_text(json.dumps(self._known, indent=1))
         return self._known[key]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -12,13 +11,22 @@ from numpy.typing import NDArray
 import plre
 from experiments.common import held_out, min_count, training_text
 from experiments.research import discounts
-from experiments.research.corpus import TEXTS, Context, Corpus, ExchangeClasses, Feature
+from experiments.research.corpus import (
+    TEXTS,
+    Context,
+    CorpusClasses,
+    CorpusTexts,
+    ExchangeClasses,
+    Feature,
+    Seen,
+    clusterings,
+)
 from experiments.research.counting import Evidence, Floats, Numbering, count_levels
 from plre.lowrank.blocks import Blocks
 from plre.lowrank.factorise import Stopping, factorise
 from plre.model.scoring import Scored
+from plre.store import Get, Ingredient, Resources
 from plre.text.vocabulary import BOS
-from plre.threads import cpu_count, parallel
 
 #: The probability of each event of each text.
 Probabilities = dict[str, Floats]
@@ -40,17 +48,25 @@ DISCOUNTS: dict[str, discounts.Discounting] = {
 class Predictor(Protocol):
     """Anything that gives probabilities to the events of a corpus."""
 
-    def make(self, corpus: Corpus) -> Probabilities:
-        """Compute the probability of every event."""
+    def compute(self, corpus: Seen, threads: int) -> Any:
+        """The probability of every event, or what there is instead."""
         ...
 
 
-def probabilities(corpus: Corpus, wanted: Sequence[Predictor]) -> list[Probabilities]:
-    """The probabilities of components, made when they are first asked for, two at a time."""
-    missing = [component for component in dict.fromkeys(wanted) if component not in corpus.cache]
-    made = parallel(lambda component: component.make(corpus), missing, cpu_count())
-    corpus.cache.update(zip(missing, made, strict=True))
-    return [corpus.cache[component] for component in wanted]
+@dataclass(frozen=True)
+class Said(Ingredient):
+    """What a component says of the events of a corpus."""
+
+    texts: CorpusTexts
+    component: Predictor
+
+    def make(self, get: Get, how: Resources) -> Any:
+        """Compute it."""
+        return self.component.compute(Seen(self.texts, get), how.threads)
+
+    def needs(self) -> list[Ingredient]:
+        """The texts, and the classes that the component asks for."""
+        return [self.texts, *(CorpusClasses(self.texts, each) for each in dict.fromkeys(clusterings(self.component)))]
 
 
 def ngram_contexts(order: int, classes: ExchangeClasses | None = None) -> tuple[Context, ...]:
@@ -58,7 +74,7 @@ def ngram_contexts(order: int, classes: ExchangeClasses | None = None) -> tuple[
     return tuple(tuple(Feature(k, classes) for k in range(1, n)) for n in range(order, 0, -1))
 
 
-def constant(corpus: Corpus, value: float) -> Probabilities:
+def constant(corpus: Seen, value: float) -> Probabilities:
     """One probability for every event."""
     return {text: np.full(len(corpus.back(text, 0)), value) for text in TEXTS}
 
@@ -72,19 +88,15 @@ class WordModel:
     #: Coarser contexts count what is handed down to them instead of distinct n-grams.
     fractional: bool = False
 
-    def evidence(self, corpus: Corpus) -> list[dict[str, Evidence]]:
-        """What each level says, the finest first."""
-        if self not in corpus.cache:
-            levels = count_levels(
-                corpus, Feature(0), ngram_contexts(self.order), discounts.estimated if self.fractional else None
-            )
-            base = constant(corpus, self.base(corpus))
-            corpus.cache[self] = discounts.interpolate(levels, base, DISCOUNTS[self.discount])[0]
-        return corpus.cache[self]  # type: ignore[no-any-return]
-
-    def base(self, corpus: Corpus) -> float:
-        """The probability of every word below unigrams; ``<s>`` is never predicted."""
-        return 1 / (corpus.words - 1)
+    def compute(self, corpus: Seen, threads: int) -> list[dict[str, Evidence]]:
+        """What each level says, the finest first, and below them all words alike; ``<s>`` is never predicted."""
+        levels = count_levels(
+            corpus, Feature(0), ngram_contexts(self.order), discounts.estimated if self.fractional else None
+        )
+        base = constant(corpus, 1 / (corpus.words - 1))
+        found = discounts.interpolate(levels, base, DISCOUNTS[self.discount])[0]
+        nothing = {text: np.zeros(len(base[text])) for text in TEXTS}
+        return [*found, {text: Evidence(base[text], nothing[text], nothing[text]) for text in TEXTS}]
 
 
 @dataclass(frozen=True)
@@ -99,8 +111,8 @@ class ClassModel:
     #: The word's share of its class may depend on contexts, the finest first.
     shares: tuple[Context, ...] = ()
 
-    def make(self, corpus: Corpus) -> Probabilities:
-        """Compute the probability of every event."""
+    def compute(self, corpus: Seen, threads: int) -> Probabilities:
+        """The probability of every event."""
         predicted = Feature(0, self.classes)
         levels = count_levels(corpus, predicted, self.contexts or ngram_contexts(self.order, self.classes))
         base = constant(corpus, 1 / (self.classes.size + 1))
@@ -108,7 +120,7 @@ class ClassModel:
         shares = self._shares(corpus, predicted)
         return {text: of_class[text] * shares[text] for text in TEXTS}
 
-    def _shares(self, corpus: Corpus, predicted: Feature) -> Probabilities:
+    def _shares(self, corpus: Seen, predicted: Feature) -> Probabilities:
         seen = np.maximum(corpus.frequencies, 0.5)
         seen[BOS] = 0
         classes = corpus.classes(self.classes)
@@ -126,8 +138,8 @@ class HybridModel:
 
     contexts: tuple[Context, ...]
 
-    def make(self, corpus: Corpus) -> Probabilities:
-        """Compute the probability of every event."""
+    def compute(self, corpus: Seen, threads: int) -> Probabilities:
+        """The probability of every event."""
         levels = count_levels(corpus, Feature(0), self.contexts)
         base = constant(corpus, 1 / (corpus.words - 1))
         return discounts.interpolate(levels, base, DISCOUNTS["Good-Turing"])[1]
@@ -142,8 +154,8 @@ class SoftClasses:
     steps: int = 40
     fresh: int = 2
 
-    def make(self, corpus: Corpus) -> Probabilities:
-        """Compute the probability of every event."""
+    def compute(self, corpus: Seen, threads: int) -> Probabilities:
+        """The probability of every event."""
         before, words = (corpus.back("train", place).astype(np.uint64) for place in (self.place, 0))
         pairs = Numbering(before * np.uint64(corpus.words) + words + np.uint64(1))
         counts = np.bincount(pairs.found)
@@ -159,13 +171,13 @@ class SoftClasses:
         values = counts[by_context].astype(np.float32)
         stopping = Stopping(self.steps, -1.0, self.fresh)
         rank = np.array([self.rank], np.int32)
-        factors = factorise(blocks, values, rank, stopping=stopping, threads=cpu_count())
+        factors = factorise(blocks, values, rank, stopping=stopping, threads=threads)
         left, right = factors.left.reshape(-1, self.rank), factors.right.reshape(-1, self.rank)
         totals = np.bincount(columns, weights=values, minlength=corpus.words)
         return {text: self._asked(corpus, text, left, right, totals) for text in TEXTS}
 
     def _asked(
-        self, corpus: Corpus, text: str, left: NDArray[np.float32], right: NDArray[np.float32], totals: Floats
+        self, corpus: Seen, text: str, left: NDArray[np.float32], right: NDArray[np.float32], totals: Floats
     ) -> Floats:
         before, words = corpus.back(text, self.place), corpus.back(text, 0)
         unigram = corpus.frequencies / corpus.frequencies.sum()
@@ -182,8 +194,8 @@ class Trained:
     preset: str | None = None
     rungs: tuple[str, ...] = ()
 
-    def make(self, corpus: Corpus) -> Probabilities:
-        """Compute the probability of every event."""
+    def compute(self, corpus: Seen, threads: int) -> Probabilities:
+        """The probability of every event."""
         how: dict[str, Any] = {"rungs": self.rungs} if self.rungs else {"preset": self.preset}
         lm = plre.train(
             training_text(corpus.name),
@@ -195,7 +207,7 @@ class Trained:
         return {text: _scored(lm, corpus, text) for text in TEXTS}
 
 
-def _scored(lm: plre.LanguageModel, corpus: Corpus, text: str) -> Floats:
+def _scored(lm: plre.LanguageModel, corpus: Seen, text: str) -> Floats:
     pieces: list[Floats] = []
 
     def keep(piece: Scored) -> None:

@@ -1,21 +1,22 @@
-"""A corpus as events: words with what stands before them, and classes of words."""
+"""A corpus as events: words with what stands before them, and classes of words; both are ingredients (``store.py``)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
-from threading import Lock
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.common import WORK, held_out, min_count, training_text
+from experiments.common import held_out, min_count, training_text
 from plre.clustering.exchange import exchange
 from plre.counts.local import count_ngrams
 from plre.counts.ngrams import Counts, NgramTable
+from plre.store import Get, Ingredient, Resources
 from plre.text.encode import encode_text
 from plre.text.vocabulary import BOS, EOS
-from plre.threads import cpu_count
 
 #: What weights are fitted on, and what is reported.
 TEXTS = ("valid", "test")
@@ -45,74 +46,127 @@ class Feature(NamedTuple):
 Context = tuple[Feature, ...]
 
 
+@dataclass(frozen=True)
+class CorpusTexts(Ingredient):
+    """The three texts of a corpus."""
+
+    name: str
+
+    def make(self, get: Get, how: Resources) -> Corpus:
+        """Read them."""
+        return Corpus(self.name, how.threads)
+
+
+@dataclass(frozen=True)
+class Exchanged(Ingredient):
+    """What exchange finds on some pairs of words; those of two sides have classes for both."""
+
+    texts: CorpusTexts
+    pairs: Literal["neighbours", "two places apart", "two sides"]
+    size: int
+    seed: int
+    sweeps: int
+
+    def make(self, get: Get, how: Resources) -> NDArray[np.int32]:
+        """Find them."""
+        corpus: Corpus = get(self.texts)
+        bigrams = pairs_of(corpus, 2) if self.pairs == "two places apart" else count_ngrams(corpus.train, 2)
+        counts = two_sides(bigrams) if self.pairs == "two sides" else bigrams
+        return exchange(counts, self.size, sweeps=self.sweeps, seed=self.seed, threads=how.threads)
+
+    @property
+    def urgency(self) -> float:
+        """Many classes take longest."""
+        return float(self.size * self.sweeps)
+
+
+@dataclass(frozen=True)
+class CorpusClasses(Ingredient):
+    """The class of every word of a corpus; ``<s>``, ``</s>`` and words that never occur have three of their own."""
+
+    texts: CorpusTexts
+    wanted: ExchangeClasses
+
+    @property
+    def found(self) -> Exchanged:
+        """What exchange finds."""
+        pairs = {"word": "neighbours", "skip": "two places apart"}.get(self.wanted.role, "two sides")
+        return Exchanged(self.texts, pairs, *self.wanted[:3])  # type: ignore[arg-type]
+
+    def needs(self) -> list[Ingredient]:
+        """What exchange finds, too."""
+        return [self.texts, self.found]
+
+    def make(self, get: Get, how: Resources) -> NDArray[np.int32]:
+        """Give the rest classes of their own."""
+        words, size = get(self.texts).words, self.wanted.size
+        found = get(self.found)[words if self.wanted.role == "predicted" else 0 :][:words]
+        found = np.where(found < 0, size + 2, found).astype(np.int32)
+        found[BOS], found[EOS] = size, size + 1
+        return found
+
+
+def clusterings(value: object) -> Iterator[ExchangeClasses]:
+    """All clusterings that a component, a context or a feature asks for."""
+    if isinstance(value, ExchangeClasses):
+        yield value
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from clusterings(each)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from clusterings(getattr(value, field.name))
+
+
 class Corpus:
     """The three texts of a corpus, with the vocabulary of the first."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, threads: int = 1) -> None:
         self.name = name
-        self.cache: dict[Any, Any] = {}
-        self._clustering = Lock()
-        self.train = encode_text(training_text(name), min_count=min_count(name), threads=cpu_count())
+        self._backs: dict[tuple[str, int], NDArray[np.int32]] = {}
+        self.train = encode_text(training_text(name), min_count=min_count(name), threads=threads)
         self.words = len(self.train.vocab)
         self._ids = {"train": np.asarray(self.train.ids[:])} | {
-            text: np.asarray(encode_text(held_out(name, text), vocab=self.train.vocab, threads=cpu_count()).ids[:])
+            text: np.asarray(encode_text(held_out(name, text), vocab=self.train.vocab, threads=threads).ids[:])
             for text in TEXTS
         }
 
     def back(self, text: str, places: int) -> NDArray[np.int32]:
         """The word so many places before each event; before a sentence there are only ``<s>``."""
-        key = ("back", text, places)
-        if key not in self.cache:
+        key = text, places
+        if key not in self._backs:
             ids = self._ids[text]
             here = np.arange(len(ids))
             start = np.maximum.accumulate(np.where(ids == BOS, here, 0))
-            self.cache[key] = ids[np.maximum(here - places, start)][ids != BOS]
-        return self.cache[key]  # type: ignore[no-any-return]
-
-    def symbols(self, text: str, feature: Feature) -> NDArray[np.int32]:
-        """A feature of every event."""
-        words = self.back(text, feature.place)
-        return words if feature.classes is None else self.classes(feature.classes)[words]
+            self._backs[key] = ids[np.maximum(here - places, start)][ids != BOS]
+        return self._backs[key]
 
     @cached_property
     def frequencies(self) -> NDArray[np.float64]:
         """How often each word is predicted in the training text."""
         return np.bincount(self.back("train", 0), minlength=self.words).astype(np.float64)
 
+
+class Seen:
+    """A corpus with the classes that were found."""
+
+    def __init__(self, texts: CorpusTexts, get: Get) -> None:
+        self._texts, self._get = texts, get
+        self.corpus: Corpus = get(texts)
+        self.name, self.words, self.frequencies = self.corpus.name, self.corpus.words, self.corpus.frequencies
+
+    def back(self, text: str, places: int) -> NDArray[np.int32]:
+        """The word so many places before each event."""
+        return self.corpus.back(text, places)
+
     def classes(self, wanted: ExchangeClasses) -> NDArray[np.int32]:
-        """The class of every word; ``<s>``, ``</s>`` and words that never occur have three of their own."""
-        with self._clustering:
-            if wanted not in self.cache:
-                found = self._clustered(wanted)
-                if wanted.role == "predicted":
-                    found = found[self.words :]
-                found = np.where(found < 0, wanted.size + 2, found)[: self.words].astype(np.int32)
-                found[BOS], found[EOS] = wanted.size, wanted.size + 1
-                self.cache[wanted] = found
-        return self.cache[wanted]  # type: ignore[no-any-return]
+        """The class of every word."""
+        return self._get(CorpusClasses(self._texts, wanted))  # type: ignore[no-any-return]
 
-    def _clustered(self, wanted: ExchangeClasses) -> NDArray[np.int32]:
-        """What exchange finds, kept among the files of the experiments; that of both sides is one file."""
-        kind = {"word": "", "skip": "skip."}.get(wanted.role, "paired.")
-        path = WORK / "research" / f"{self.name}.{kind}{wanted.size}.{wanted.seed}.{wanted.sweeps}.npy"
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            counts = {"": lambda: self._bigrams, "skip.": lambda: pairs_of(self, 2)}.get(kind, self._two_sides)()
-            found = exchange(counts, wanted.size, sweeps=wanted.sweeps, seed=wanted.seed, threads=cpu_count())
-            with path.with_suffix(".half").open("wb") as out:
-                np.save(out, found)
-            path.with_suffix(".half").rename(path)
-        found = np.load(path)
-        if len(found) != self.words * (1 + (kind == "paired.")):
-            raise SystemExit(f"{path} belongs to another text; remove it")
-        return found  # type: ignore[no-any-return]
-
-    def _two_sides(self) -> Counts:
-        return two_sides(self._bigrams)
-
-    @cached_property
-    def _bigrams(self) -> Counts:
-        return count_ngrams(self.train, 2, threads=cpu_count())
+    def symbols(self, text: str, feature: Feature) -> NDArray[np.int32]:
+        """A feature of every event."""
+        words = self.back(text, feature.place)
+        return words if feature.classes is None else self.classes(feature.classes)[words]
 
 
 def pairs_of(corpus: Corpus, distance: int) -> Counts:

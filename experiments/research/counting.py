@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.research import _kernels as kernels
-from experiments.research.corpus import TEXTS, Context, Corpus, Feature
+from experiments.research.corpus import TEXTS, Context, Feature, Seen
 from plre.text.vocabulary import BOS
+
+_ODD, _PRIME, _HALF = np.uint64(0x632BE59BD9B4E019), np.uint64(0xD6E8FEB86659FD93), np.uint64(32)
 
 Floats = NDArray[np.float64]
 #: What is taken from each count.
@@ -27,18 +28,14 @@ class Numbering:
     """Different keys, numbered."""
 
     def __init__(self, keys: NDArray[np.uint64]) -> None:
-        self._slots = np.zeros(2 << (len(keys) + len(keys) // 3).bit_length(), np.uint64)
+        self._known, first, found = np.unique(keys, return_index=True, return_inverse=True)
         #: The number of each key, and where each number first occurs.
-        self.found = np.empty(len(keys), np.int32)
-        first = np.empty(len(keys), np.int64)
-        n = kernels.number_in_order(keys, self._slots, self.found, first)
-        self.first = first[:n].copy()
+        self.found, self.first = found.astype(np.int32), first
 
     def __call__(self, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
         """The numbers of other keys, -1 for those that are new."""
-        found = np.empty(len(keys), np.int32)
-        kernels.find_numbers(keys, self._slots, found)
-        return found
+        at = np.searchsorted(self._known, keys).clip(max=len(self._known) - 1)
+        return np.where(self._known[at] == keys, at, -1).astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ def _pick(values: Floats, index: NDArray[np.int32]) -> Floats:
 
 
 def count_levels(
-    corpus: Corpus,
+    corpus: Seen,
     predicted: Feature,
     contexts: Sequence[Context],
     handed_down: Callable[[Floats], DiscountOf] | None = None,
@@ -131,14 +128,14 @@ def count_levels(
     return levels
 
 
-def _fits(corpus: Corpus, text: str, context: Context) -> NDArray[np.bool_]:
+def _fits(corpus: Seen, text: str, context: Context) -> NDArray[np.bool_]:
     """Whether there are as many words and ``<s>`` before each event as a context asks for."""
     oldest = max((feature.place for feature in context), default=0)
     return corpus.back(text, max(oldest - 1, 0)) != BOS
 
 
 def _find(
-    corpus: Corpus, text: str, predicted: Feature, context: Context, ngrams: Numbering, numbered: Numbering
+    corpus: Seen, text: str, predicted: Feature, context: Context, ngrams: Numbering, numbered: Numbering
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The n-gram and the context of each event of a text."""
     keys = _keys(corpus, text, context)
@@ -147,15 +144,16 @@ def _find(
     return np.where(fits, found[0], -1), np.where(fits, found[1], -1)
 
 
-def _keys(corpus: Corpus, text: str, context: Context) -> NDArray[np.uint64]:
+def _keys(corpus: Seen, text: str, context: Context) -> NDArray[np.uint64]:
     """A key for each event's context."""
     keys = np.ones(len(corpus.back(text, 0)), np.uint64)
     for feature in context:
-        kernels.mix_in(keys, corpus.symbols(text, feature))
+        keys = _extended(keys, corpus.symbols(text, feature))
     return keys
 
 
 def _extended(keys: NDArray[np.uint64], symbols: NDArray[np.int32]) -> NDArray[np.uint64]:
-    longer = keys.copy()
-    kernels.mix_in(longer, symbols)
-    return longer
+    """Keys of the same with one more symbol: hashes of 64 bits, of which two are hardly ever alike."""
+    longer = (keys ^ (symbols.astype(np.uint64) + _ODD)) * _PRIME
+    longer = (longer ^ (longer >> _HALF)) * _PRIME
+    return longer ^ (longer >> _HALF)

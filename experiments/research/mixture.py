@@ -7,34 +7,38 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.research.components import Setup, WordModel, probabilities
-from experiments.research.corpus import TEXTS, Corpus
+from experiments.research.components import Said, Setup, WordModel
+from experiments.research.corpus import TEXTS, CorpusTexts
 from plre.ensemble.gating import HeldOut, Weights, fit_weights
 from plre.ensemble.mixing import best_weights
 from plre.smoothing._kernels import BUCKETS
-from plre.threads import cpu_count
+from plre.store import Store
 
 
-def measure(corpus: Corpus, setup: Setup) -> dict[str, float]:
+def measure(store: Store, corpus: str, setup: Setup) -> dict[str, float]:
     """The perplexity of each text, weights being fitted on the valid one."""
     if setup.word is None:
-        made = {text: np.array([found[text] for found in probabilities(corpus, setup.components)]) for text in TEXTS}
+        said = store.get_all([Said(CorpusTexts(corpus), each) for each in setup.components])
+        made = {text: np.array([found[text] for found in said]) for text in TEXTS}
         shares = best_weights(made["valid"])
         return {text: float(np.exp(-np.log(shares @ made[text]).mean())) for text in TEXTS}
-    weights = fit(corpus, setup)
-    return {text: events(corpus, setup, text).perplexity(weights, threads=cpu_count()) for text in TEXTS}
+    weights = fit(store, corpus, setup)
+    return {text: events(store, corpus, setup, text).perplexity(weights, threads=store.how.threads) for text in TEXTS}
 
 
-def fit(corpus: Corpus, setup: Setup) -> Weights | None:
+def fit(store: Store, corpus: str, setup: Setup) -> Weights | None:
     """The weights of a setup that has a word model; None if it has nothing else."""
-    return fit_weights(events(corpus, setup, "valid"), threads=cpu_count())[0] if setup.components else None
+    if not setup.components:
+        return None
+    return fit_weights(events(store, corpus, setup, "valid"), threads=store.how.threads)[0]
 
 
-def events(corpus: Corpus, setup: Setup, text: str) -> HeldOut:
+def events(store: Store, corpus: str, setup: Setup, text: str) -> HeldOut:
     """All that the mixture needs of a text, level by level from words without context up."""
-    word = setup.word or WordModel()
-    unigrams, *levels = [level[text] for level in reversed(word.evidence(corpus))]
-    made = [found[text] for found in probabilities(corpus, setup.components)]
+    texts, word = CorpusTexts(corpus), setup.word or WordModel()
+    evidence, *said = store.get_all([Said(texts, each) for each in (word, *setup.components)])
+    base, unigrams, *levels = [level[text] for level in reversed(evidence)]
+    made = [found[text] for found in said]
     size = len(unigrams.kept)
     first = np.zeros(size), np.ones(size), np.zeros(size)
     kept, passed, bucket = (
@@ -48,7 +52,7 @@ def events(corpus: Corpus, setup: Setup, text: str) -> HeldOut:
         kept.astype(np.float32),
         passed.astype(np.float32),
         bucket.astype(np.int8),
-        (unigrams.kept + unigrams.rest * word.base(corpus)).astype(np.float32),
+        (unigrams.kept + unigrams.rest * base.kept).astype(np.float32),
         others.astype(np.float32),
     )
 

@@ -12,18 +12,20 @@ from experiments.research import components, corpus, mixture
 from experiments.research.components import (
     ClassModel,
     HybridModel,
+    Said,
     Setup,
     SoftClasses,
     Trained,
     WordModel,
-    probabilities,
 )
-from experiments.research.corpus import Corpus, ExchangeClasses, Feature
+from experiments.research.corpus import CorpusTexts, ExchangeClasses, Feature
 from experiments.research.counting import Numbering
 from experiments.research.hypotheses import HYPOTHESES, one_sided
+from plre.store import Resources, Store
 from plre.text.vocabulary import BOS
 
 WORDS = [f"w{i}" for i in range(12)]
+TEXTS = CorpusTexts("small")
 SMALL = ExchangeClasses(4, 1)
 #: Contexts that end in these two words are asked for every word; the third word is seldom seen after them.
 ASKED = WORDS[3], WORDS[5]
@@ -56,31 +58,30 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def small(texts: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Corpus:
+def small(texts: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Store:
     for module in (corpus, components):
         monkeypatch.setattr(module, "training_text", lambda name: texts["train"])
         monkeypatch.setattr(module, "held_out", lambda name, text: texts[text])
         monkeypatch.setattr(module, "min_count", lambda name: 2)
-    monkeypatch.setattr(corpus, "WORK", tmp_path)
-    return Corpus("small")
+    return Store(Resources(2))
 
 
-def third_words(small: Corpus, setup: Setup) -> np.ndarray:
+def third_words(small: Store, setup: Setup) -> np.ndarray:
     """The probabilities of the test text's third words (or ends): those of everything after the same context."""
-    third = np.flatnonzero((small.back("test", 3) == BOS) & (small.back("test", 2) != BOS))
+    corpus = small.get(TEXTS)
+    third = np.flatnonzero((corpus.back("test", 3) == BOS) & (corpus.back("test", 2) != BOS))
     if setup.word is None:
-        (component,) = probabilities(small, setup.components)
-        return component["test"][third]
-    seen, weights = mixture.events(small, setup, "test"), mixture.fit(small, setup)
+        return small.get(Said(TEXTS, setup.components[0]))["test"][third]
+    seen, weights = mixture.events(small, "small", setup, "test"), mixture.fit(small, "small", setup)
     return np.array([1 / seen.part([slice(i, i + 1)]).perplexity(weights) for i in third])
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 def test_word_ngrams_are_those_of_the_package(
-    order: int, small: Corpus, texts: dict[str, Path], recwarn: pytest.WarningsRecorder
+    order: int, small: Store, texts: dict[str, Path], recwarn: pytest.WarningsRecorder
 ) -> None:
     lm = plre.train(texts["train"], order=order, method="mkn", min_count=2)
-    found = mixture.measure(small, Setup(WordModel(order)))
+    found = mixture.measure(small, "small", Setup(WordModel(order)))
     for text in ("valid", "test"):
         assert found[text] == pytest.approx(lm.perplexity(texts[text]), rel=1e-5)
 
@@ -99,7 +100,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_components_sum_to_one(name: str, small: Corpus) -> None:
+def test_components_sum_to_one(name: str, small: Store) -> None:
     alone = Setup(None, (MODELS[name],))
     assert third_words(small, alone).sum() == pytest.approx(1, abs=1e-5)
 
@@ -114,26 +115,25 @@ def test_components_sum_to_one(name: str, small: Corpus) -> None:
         WordModel(1),
     ],
 )
-def test_mixtures_sum_to_one(word: WordModel, small: Corpus) -> None:
+def test_mixtures_sum_to_one(word: WordModel, small: Store) -> None:
     setup = Setup(word, (MODELS["classes"], MODELS["hybrid"]))
     assert third_words(small, setup).sum() == pytest.approx(1, abs=1e-5)
 
 
 def test_models_of_the_package_give_what_they_say(
-    small: Corpus, texts: dict[str, Path], recwarn: pytest.WarningsRecorder
+    small: Store, texts: dict[str, Path], recwarn: pytest.WarningsRecorder
 ) -> None:
     lm = plre.train(texts["train"], order=3, method="mkn", min_count=2)
-    found = mixture.measure(small, Setup(None, (Trained("mkn"),)))
+    found = mixture.measure(small, "small", Setup(None, (Trained("mkn"),)))
     assert found["test"] == pytest.approx(lm.perplexity(texts["test"]))
 
 
 def test_numbering() -> None:
     keys = np.random.default_rng(0).integers(1, 50, 200).astype(np.uint64)
-    known: dict[int, int] = {}
-    numbers = [known.setdefault(key, len(known)) for key in keys.tolist()]
     numbering = Numbering(keys)
-    assert numbering.found.tolist() == numbers
-    assert keys[numbering.first].tolist() == list(known)
+    assert numbering.first.tolist() == [keys.tolist().index(key) for key in keys[numbering.first].tolist()]
+    assert keys[numbering.first[numbering.found]].tolist() == keys.tolist()
+    known = {key: number for number, key in enumerate(keys[numbering.first].tolist())}
     asked = np.arange(1, 80, dtype=np.uint64)
     assert numbering(asked).tolist() == [known.get(key, -1) for key in asked.tolist()]
 
