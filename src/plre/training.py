@@ -211,7 +211,7 @@ def _planned(
         blueprint = replace(blueprint, fitted_to=TextSample(text), one_out=True)
     if dev is not None and recipe.grids:
         recipe, trials = choose_fractions(store, blueprint, dev)
-        return replace(blueprint, recipe=recipe), {"trials": [trial.describe() for trial in trials]}
+        return replace(blueprint, recipe=recipe), {"trials": trials}
     return blueprint, {}
 
 

@@ -186,8 +186,8 @@ def test_options_replace_what_a_preset_has() -> None:
     assert other.members == Members((7,), order=4, least=1)
     assert other.starts == 3
     assert not make_recipe(3, "plre", None, {}, 0).leads
-    assert make_recipe(4, "plre", None, None, 0, discounts=["mkn", "kn"]).discount_of(1) == "mkn"
-    assert make_recipe(4, "plre", None, None, 0, discounts=["mkn", "kn"]).discount_of(4) == "kn"
+    kinds = make_recipe(4, "plre", None, None, 0, discounts=["mkn", "kn"]).smoothing.discounts
+    assert kinds == ("mkn", "kn", "kn", "kn")
     assert {n: str(rank) for n, rank in enumerate((parse_rank("sqrt/16"), parse_rank("7")))} == {0: "sqrt/16", 1: "7"}
     assert set(PRESETS) == {"paper", "best", "fast"}
 

@@ -67,7 +67,7 @@ def test_a_quick_version_is_quicker_in_everything() -> None:
     short = quick_version(recipe)
     assert short.members.sweeps < recipe.members.sweeps
     assert short.members.order < recipe.members.order
-    assert short.stopping(2).steps < recipe.stopping(2).steps
-    assert short.stopping(3).steps < recipe.stopping(3).steps
+    assert short.bigram_stopping.steps < recipe.bigram_stopping.steps
+    assert short.slice_stopping.steps < recipe.slice_stopping.steps
     assert short.members.classes == recipe.members.classes
     assert short.rungs == recipe.rungs

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 #: Stages shorter than this are not worth a line where there is no bar; longer ones get a line now and then.
 _WORTH_A_LINE = 0.5
 _EVERY = 30.0
-#: It takes long on the first run, and on every run where there is no place to keep the machine code.
 
 
 def say(message: str) -> None:

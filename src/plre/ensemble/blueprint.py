@@ -170,16 +170,8 @@ class Blueprint:
         weights: list[Ingredient] = [self.weights]
         if isinstance(self.weights, FittedWeights):
             weights += [self.weights.words, *self.weights.members]
-        words = [
-            self.text,
-            self.counted,
-            self.bigrams.counted,
-            self.bigrams,
-            self.discounts,
-            *self.parts.factors,
-            self.parts,
-        ]
-        words += [each.sizes for each in self.parts.factors]
+        words = [self.text, self.counted, self.bigrams.counted, self.bigrams, self.discounts, self.parts]
+        words += [one for each in self.parts.factors for one in (each, each.sizes)]
         neighbours = [each.neighbours for each in self.clusters[:1]]
         return [*words, *weights, *neighbours, *self.clusters, *self.names, *self.members()]
 

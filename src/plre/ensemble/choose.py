@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -15,21 +16,9 @@ from plre.errors import TooLargeError
 from plre.store import Ingredient, Store
 
 
-@dataclass(frozen=True)
-class RankTrial:
-    """One combination and its perplexity on the held-out text."""
-
-    fractions: dict[int, float]
-    perplexity: float
-
-    def describe(self) -> dict[str, Any]:
-        """As a model file keeps it."""
-        fractions = {str(order): fraction for order, fraction in self.fractions.items()}
-        return {"fractions": fractions, "perplexity": self.perplexity}
-
-
-def choose_fractions(store: Store, blueprint: Blueprint, ids: Ingredient) -> tuple[Recipe, list[RankTrial]]:
-    """The recipe with the rank fractions under which a held-out text (its ids) is likeliest, and all that was tried.
+def choose_fractions(store: Store, blueprint: Blueprint, ids: Ingredient) -> tuple[Recipe, list[dict[str, Any]]]:
+    """The recipe with the rank fractions under which a held-out text (its ids) is likeliest, and all that was tried, as
+    a model file keeps it.
 
     Ranks too high for this vocabulary are left out with a note; if all are, the recipe stays as it is.
     """
@@ -39,7 +28,8 @@ def choose_fractions(store: Store, blueprint: Blueprint, ids: Ingredient) -> tup
     planned = [replace(blueprint, recipe=recipe.with_fractions(fractions)).parts for fractions in combinations]
     # What cannot be made is better said now than after hours.
     too_large = _too_large(store, list(dict.fromkeys(each for parts in planned for each in parts.factors)))
-    trials: list[RankTrial] = []
+    trials: list[dict[str, Any]] = []
+    lowest = math.inf
     kept: list[Ingredient] = []
     best: Sequence[Ingredient] = []
     for fractions, parts in zip(combinations, planned, strict=True):
@@ -51,13 +41,12 @@ def choose_fractions(store: Store, blueprint: Blueprint, ids: Ingredient) -> tup
         kept += [blueprint.text, ids, parts.counted, parts.discounts, *(each.sizes for each in parts.factors)]
         kept += parts.factors[1:]
         said: HeldOut = store.get_all([WordsSay(parts, ids)], keep=[*kept, *parts.factors, *best])[0]
-        trials.append(RankTrial(fractions, said.perplexity()))
-        if min(trials, key=_perplexity) is trials[-1]:
-            best = parts.factors
-        progress.note(f"rank fractions {shown}: dev perplexity {trials[-1].perplexity:.2f}")
-    if not trials:
-        return recipe, trials
-    return recipe.with_fractions(min(trials, key=_perplexity).fractions), trials
+        perplexity = said.perplexity()
+        trials.append({"fractions": {str(n): each for n, each in fractions.items()}, "perplexity": perplexity})
+        if perplexity < lowest:
+            lowest, best, recipe = perplexity, parts.factors, recipe.with_fractions(fractions)
+        progress.note(f"rank fractions {shown}: dev perplexity {perplexity:.2f}")
+    return recipe, trials
 
 
 def _too_large(store: Store, factors: Sequence[FoundFactors]) -> dict[FoundFactors, str]:
@@ -70,7 +59,3 @@ def _too_large(store: Store, factors: Sequence[FoundFactors]) -> dict[FoundFacto
         except TooLargeError as error:
             found[each] = str(error)
     return found
-
-
-def _perplexity(trial: RankTrial) -> float:
-    return trial.perplexity

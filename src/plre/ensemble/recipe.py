@@ -178,25 +178,20 @@ class Recipe:
         """Whether the model of words leads others, with weights fitted to held-out text."""
         return bool(self.members.classes or self.members.contexts)
 
-    def discount_of(self, order: int) -> DiscountKind:
-        """The kind of discount of an order."""
-        return self.lowest[order - 1] if order <= len(self.lowest) else self.discount
-
-    def stopping(self, order: int) -> Stopping:
-        """When EM stops at this order."""
-        return self.bigram_stopping if order == 2 else self.slice_stopping
-
     @property
     def smoothing(self) -> Smoothing:
         """How counts become probabilities."""
-        kinds = tuple(self.discount_of(n) for n in range(1, self.order + 1))
+        kinds = (*self.lowest, *[self.discount] * self.order)[: self.order]
         return Smoothing(kinds, self.form, self.continuation, self.uniform)
 
     @property
     def low_rank(self) -> tuple[LowRank, ...]:
         """The low rank layers of each order that has any."""
+        stopping = {2: self.bigram_stopping}
         return tuple(
-            LowRank(n, rungs, self.stopping(n), self.starts, self.seed) for n, rungs in self.rungs.items() if rungs
+            LowRank(n, rungs, stopping.get(n, self.slice_stopping), self.starts, self.seed)
+            for n, rungs in self.rungs.items()
+            if rungs
         )
 
     def with_fractions(self, chosen: dict[int, float]) -> Recipe:
