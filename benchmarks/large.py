@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import BinaryIO
 
+import plre
 from benchmarks import peers
 from benchmarks.common import (
     QUICK,
@@ -78,10 +79,11 @@ def run() -> str:
         runs: dict[str, Run] = {}
         for name, (options, _) in PRESETS.items():
             given = (*options, "--memory", MEMORY, "--tmp", place)
-            runs[name] = plre_train(text, place / "ours.plre", ORDER, *given)
+            runs[name] = plre_train(text, place / f"{name}.plre", ORDER, *given)
         if peers.KENLM:
             runs[KENLM] = peers.kenlm_train(text, place / "kenlm.bin", ORDER, MEMORY)
         usages = measure(runs, warm_up=False, times=1)
+        (counted,) = plre.load(place / "mkn.plre").info()["components"]
     peer = usages[KENLM].seconds / 60 if KENLM in usages else None
     rows = []
     for name, (_, minutes) in PRESETS.items():
@@ -89,8 +91,10 @@ def run() -> str:
         rows.append(Figure(f"`{name}`", usage.seconds / 60, peer, "min", at_most=minutes, alone=True))
         rows.append(Figure(f"`{name}`, peak", usage.peak / MIB, None, "MiB", ALLOWED, alone=True))
     detail = [[name, f"{usage.seconds:.0f}", f"{usage.peak / MIB:,.0f}"] for name, usage in usages.items()]
+    ngrams = ", ".join(f"{size:,}" for size in counted["ngrams"])
     return paragraphs(
-        f"{words:,} words in {lines:,} lines. {peers.note('KenLM')}",
+        f"{words:,} words in {lines:,} lines; n-grams of order 1 and up: {ngrams}. (A text of so many words that does "
+        f"not repeat its lines has more.) {peers.note('KenLM')}",
         figures(rows),
         table(["run", "seconds", "peak, MiB"], detail),
         listing(runs),

@@ -13,6 +13,7 @@ from plre.ensemble import recipe
 from plre.errors import NoRoomError, PlreError, PlreWarning, UsageError
 from plre.scratch import Growing, Mapped, Runs, Scratch, Stored, parse_size
 from plre.store import Resources
+from tests.small_pieces import cut_small
 
 
 @pytest.mark.parametrize("memory", [None, 0, 100, 10**6])
@@ -75,15 +76,8 @@ def test_no_folder_for_temporary_files(tmp_path: Path) -> None:
 
 def everything_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let training keep nothing in memory, and cut the text into many pieces and buckets."""
-    from plre.counts import local, sorting
-
     monkeypatch.setattr(module, "SMALLEST_MEMORY", 0)
-    monkeypatch.setattr(local, "_PIECE", 500)
-    monkeypatch.setattr(sorting, "_PIECE_BITS", 9)
-    monkeypatch.setattr(sorting, "_PIECE", 512)
-    monkeypatch.setattr(sorting, "_BUCKET", 100)
-    monkeypatch.setattr(sorting, "_BATCH", 3)
-    monkeypatch.setattr(sorting, "_TOGETHER", 400)
+    cut_small(monkeypatch, piece_bits=9, bucket=100, together=400)
 
 
 @pytest.mark.filterwarnings("ignore::plre.errors.PlreWarning")

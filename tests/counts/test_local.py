@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plre.counts import local, sorting
+from plre.counts import local
 from plre.counts.local import count_ngrams
 from plre.counts.ngrams import Counts
 from plre.counts.sorting import Windows, count_windows
@@ -15,6 +15,7 @@ from plre.scratch import Scratch
 from plre.text.encode import TextOptions, encode_text
 from plre.text.vocabulary import Vocabulary
 from tests.reference import adjusted_counts, raw_counts
+from tests.small_pieces import cut_small
 
 sentences = st.lists(st.lists(st.sampled_from("abc"), max_size=7), min_size=1, max_size=6).filter(any)
 
@@ -70,14 +71,7 @@ def test_pieces_buckets_and_columns_change_nothing(
     encoded = encode_text([" ".join(s) for s in text], min_count=1, options=TextOptions(markers=markers))
     whole = count_ngrams(encoded, order)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorting, "_PIECE_BITS", 3)
-        patch.setattr(sorting, "_PIECE", 8)
-        patch.setattr(sorting, "_BUCKET", 3)
-        patch.setattr(sorting, "_AT_EACH", 5)
-        patch.setattr(sorting, "_SAMPLED", 1)
-        patch.setattr(sorting, "_BATCH", 2)
-        patch.setattr(sorting, "_TOGETHER", 400)
-        patch.setattr(local, "_PIECE", 5)
+        cut_small(patch, piece_bits=3, bucket=3, together=400)
         patch.setattr(local, "Windows", Wide)
         cut = count_ngrams(encoded, order, threads=threads, scratch=Scratch(200))
     for one, other in zip(whole.tables, cut.tables, strict=True):

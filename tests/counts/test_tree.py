@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import plre.counts.sorting as sorting
 import plre.counts.tree as tree
 from plre.counts.tree import Level, Map, Slot, count_tree
 from plre.errors import UsageError
 from plre.scratch import Scratch
 from plre.text.vocabulary import BOS, EOS
 from tests.reference_tree import Chain, adjusted_counts, raw_counts, text_of
+from tests.small_pieces import cut_small
 
 WORDS = 8
 #: Words of two classes beside the special ones; words of one; words themselves.
@@ -78,13 +78,7 @@ def test_pieces_and_threads_change_nothing(text: list[list[int]], chosen: list[S
     ids = np.array(text_of(text), np.int32)
     whole = count_tree(ids, WORDS, MAPS, chosen)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree, "_PIECE", 7)
-        patch.setattr(sorting, "_PIECE_BITS", 3)
-        patch.setattr(sorting, "_PIECE", 8)
-        patch.setattr(sorting, "_BUCKET", 3)
-        patch.setattr(sorting, "_AT_EACH", 5)
-        patch.setattr(sorting, "_TOGETHER", 9)
-        patch.setattr(sorting, "_SAMPLED", 1)
+        cut_small(patch, piece_bits=3, bucket=3, together=9)
         for threads in (1, 2):
             for one, other in zip(whole, count_tree(ids, WORDS, MAPS, chosen, threads=threads), strict=True):
                 for name in Level.__annotations__:

@@ -43,7 +43,18 @@ _SAMPLED = 64
 class Windows:
     """How windows are packed: how many different symbols there are at each place.
 
-    One number more than these stands for what is not there. Symbols stand in numbers of 64 bits, as many as fit.
+    One number more than these stands for what is not there. Symbols stand in numbers of 64 bits, as many as fit, the
+    first in the highest bits: five words of 20 bits are
+
+        column 0    0000 [ word 1 ] [ word 2 ] [ word 3 ]
+        column 1    000000000000000 [ word 4 ] [ word 5 ]
+
+    So windows sort as their first numbers do, then as their second ones. While a piece is sorted, the place of each
+    window has to fit into the same 64 bits as its first number, whose lowest bits are left out; so pieces are sorted
+    but for these, the bounds of buckets do without them, too, and only within a bucket is everything compared.
+
+    >>> Windows((1_000_000,) * 5).places.tolist()  # column, bits below, bits
+    [[0, 0, 0, 1, 1], [40, 20, 0, 20, 0], [20, 20, 20, 20, 20]]
     """
 
     sizes: tuple[int, ...]
