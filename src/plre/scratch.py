@@ -62,6 +62,14 @@ class Scratch:
             self.held += array.nbytes
         return weakref.finalize(array, self._release, array.nbytes)
 
+    def column(self, array: NDArray[Any]) -> Column:
+        """An array as a column: itself, or in a file if there is no room."""
+        if self.hold(array):
+            return array
+        file = self.file()
+        file.write(array)
+        return Stored(file, array.dtype, len(array))
+
     def count(self, *arrays: NDArray[Any]) -> None:
         """Count arrays that are in memory whether there is room or not: others have less."""
         for array in arrays:
@@ -83,23 +91,23 @@ class Scratch:
         """How many things may be made side by side: each takes memory for work on pieces, beside its arrays."""
         if self.is_short:
             return 1
-        return math.inf if self.limit is None else max(1, self._free // _WORK)
+        return math.inf if self.limit is None else max(1, self.free // _WORK)
 
     def threads(self, wanted: int) -> int:
         """How many threads, of those that are wanted, have memory to work with."""
-        return wanted if self.limit is None else max(1, min(wanted, self._free // _OF_THREAD))
+        return wanted if self.limit is None else max(1, min(wanted, self.free // _OF_THREAD))
 
     @property
-    def _free(self) -> int:
+    def free(self) -> int:
         """What is left for work on arrays."""
         return (self.limit or 0) - (self.memory or 0)
 
     def check_room(self, need: int, what: str, remedy: str) -> None:
         """Refuse work that needs so many bytes of memory at once, if that is more than there is beside the arrays."""
-        if self.limit is not None and need > self._free:
+        if self.limit is not None and need > self.free:
             raise NoRoomError(
                 f"{what} would take {need / 1e9:.1f} GB of memory; of the {self.limit / 1e9:.1f} GB that may be used, "
-                f"{self._free / 1e9:.1f} GB are for such work. Allow more --memory, or {remedy}"
+                f"{self.free / 1e9:.1f} GB are for such work. Allow more --memory, or {remedy}"
             )
 
     def file(self) -> _File:

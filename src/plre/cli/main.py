@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import io
 import os
 import sys
@@ -24,6 +25,8 @@ from plre.errors import PlreError, UsageError
 
 DONE, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
 
+#: Garbage is looked for so rarely that imports, whose objects all stay, are not gone through again and again.
+_GARBAGE = 50_000, 20, 50
 _NO_MEMORY = "not enough memory for this; use less text, a lower order, or a higher --min-count"
 #: Errors that only writing has.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
@@ -69,6 +72,7 @@ def run(arguments: list[str]) -> int:
     """Run a command line, and return its exit code."""
     from plre.cli.console import say, show_warnings_plainly
 
+    gc.set_threshold(*_GARBAGE)
     show_warnings_plainly()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show a letter shows a question mark

@@ -73,11 +73,11 @@ def _look_up_order(
 
     ``shorter`` has the (n-1)-grams that end there, ``numbers`` which event the word there is; ``<s>`` is none.
     """
-    contexts = np.where(ids[1:] == BOS, -1, shorter[:-1])
-    places = np.argsort(contexts, kind="stable")
-    contexts = contexts[places]
-    known = np.searchsorted(contexts, 0)
-    contexts, places = contexts[known:], places[known:] + 1
+    known = np.flatnonzero((ids[1:] != BOS) & (shorter[:-1] >= 0))
+    # Contexts with their places in one number: numpy sorts those by vector instructions.
+    keys = shorter[known].astype(np.uint64) << np.uint64(32) | known.astype(np.uint64)
+    keys.sort()
+    contexts, places = (keys >> np.uint64(32)).astype(np.int32), (keys & np.uint64(2**32 - 1)).astype(np.int64) + 1
     grams = np.full(len(ids), -1, np.int32)
 
     def run(piece: tuple[int, int]) -> None:

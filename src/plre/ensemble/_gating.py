@@ -12,6 +12,9 @@ from plre.model._gates import gate_bucket, left_over
 from plre.model._plan import GATE_BUCKETS
 from plre.smoothing._kernels import bucket_of
 
+#: Products of probabilities as small as this are far from the least number that there is, even times one more.
+_SMALL = 1e-100
+
 
 @kernel
 def pass_on(found, discounts, passed, bucket):
@@ -55,7 +58,7 @@ def expect(kept, passed, bucket, unigram, others, leaks, gates, first, last, lea
     """
     order = kept.shape[1]
     members = others.shape[1]
-    likelihood = 0.0
+    likelihood, product = 0.0, 1.0
     below = np.empty(order)  # P of the next shorter context, without what leaks there and below, and that
     below_rest = np.empty(order)
     for i in range(first, last):
@@ -75,7 +78,10 @@ def expect(kept, passed, bucket, unigram, others, leaks, gates, first, last, lea
             mixed += gates[row, 1 + k] * others[i, k]
         keep = gates[row, 0]
         total = keep * p + left_over(keep, rest) * mixed
-        likelihood += math.log(total)
+        product *= total  # one logarithm for several events: it takes as long as all the rest
+        if product < _SMALL:
+            likelihood += math.log(product)
+            product = 1.0
         from_others = (1 - keep) * mixed / total
         gated[row, 0] += 1
         gated[row, 1] += from_others
@@ -91,4 +97,4 @@ def expect(kept, passed, bucket, unigram, others, leaks, gates, first, last, lea
                 from_others += leaking
         for k in range(members):
             gated[row, 2 + k] += from_others * gates[row, 1 + k] * others[i, k] / mixed
-    return likelihood
+    return likelihood + math.log(product)

@@ -19,6 +19,7 @@ from plre.ensemble.ladder import split
 from plre.ensemble.recipe import LowRank, Smoothing
 from plre.lowrank.blocks import Blocks, Factors, average, check_ranks, stack
 from plre.lowrank.factorise import bytes_needed, factorise
+from plre.memory_limit import give_back
 from plre.model.columns import Columns, Order
 from plre.model.compact import compress
 from plre.model.component import Body, Component
@@ -36,9 +37,10 @@ from plre.threads import overlapped
 _PIECE = 1 << 20
 #: What becomes of counts below this is looked up in tables that are made once.
 _SMALL = 1 << 16
-#: What stays in memory of each n-gram that may be a context while the order above it is put together: its probability,
-#: weight, missing mass, slot, and where what follows it starts.
-_BYTES_OF_CONTEXT = 20
+#: What stays in memory of each n-gram that may be a context while the order above it is put together: its probability
+#: and later its slot; and what probabilities sum to after it and after its suffix, if that matters.
+_BYTES_OF_CONTEXT, _BYTES_OF_SUMS = 8, 8
+_NO_SUMS = np.empty(0, np.float32)
 _NO_LAYERS = "choose lower ranks, or a preset without low rank layers (--preset fast)"
 _FEWER = "use a lower --order, a higher --min-count or less text"
 
@@ -110,25 +112,24 @@ def slices_of(counts: Counts, n: int, scratch: Scratch) -> Blocks:
     return Blocks(shorter.children[:], shorter.suffixes[:], table.children[:], table.suffixes[:])
 
 
-def _for_blocks(scratch: Scratch) -> int | None:
-    """The memory for work on blocks."""
-    return scratch.memory // 2 if scratch.memory else None
-
-
-def check_factors(counts: Counts, low_rank: LowRank, ranks: Sequence[NDArray[np.int32]], scratch: Scratch) -> Blocks:
-    """The matrices to factorise; refuses what a model could not hold, and what takes more memory than there is."""
+def check_factors(
+    counts: Counts, low_rank: LowRank, ranks: Sequence[NDArray[np.int32]], scratch: Scratch
+) -> tuple[Blocks, int | None]:
+    """The matrices to factorise, and the memory for work on them if there is a limit; refuses what a model could not
+    hold, and what takes more memory than there is."""
     n = low_rank.order
     blocks = slices_of(counts, n, scratch)
     for rank in ranks:
         check_ranks(blocks, rank)
-    made, work = zip(*(bytes_needed(blocks, rank, _for_blocks(scratch)) for rank in ranks), strict=True)
+    made, largest = zip(*(bytes_needed(blocks, rank) for rank in ranks), strict=True)
     # Of several starts, and then of several rungs, the factors are set side by side.
     starts = low_rank.starts
-    factors = starts * sum(made) + (1.5 * starts * max(made) if starts > 1 else 0)
-    factors += starts * sum(made) if len(ranks) > 1 else 0
-    need = 8 * len(counts[n]) + 32 * len(counts[n - 1]) + max(work) + factors
-    scratch.check_room(int(need), f"low rank layers of order {n}", _NO_LAYERS)
-    return blocks
+    kept = 8 * len(counts[n]) + 24 * len(counts[n - 1]) + starts * sum(made) * (2 if len(ranks) > 1 else 1)
+    kept += 3 * starts * max(made) // 2 if starts > 1 else 0
+    scratch.check_room(kept + max(largest), f"low rank layers of order {n}", _NO_LAYERS)
+    if scratch.memory is None:
+        return blocks, None
+    return blocks, max(*largest, min(scratch.memory // 2, scratch.free - kept), 1)
 
 
 def find_factors(
@@ -141,7 +142,7 @@ def find_factors(
 ) -> Factors:
     """The factors of an order's low rank layers, all rungs together; ``ranks`` are those of its slices, by rung."""
     n = low_rank.order
-    blocks = check_factors(counts, low_rank, ranks, how.scratch)
+    blocks, memory = check_factors(counts, low_rank, ranks, how.scratch)
     column = smoothed_counts(counts, smoothing, n)
     layers = CountLayers(discounts[n - 1], low_rank.powers)
     steps = low_rank.stopping.steps
@@ -157,7 +158,7 @@ def find_factors(
                     stopping=low_rank.stopping,
                     seed=(low_rank.seed, n, number, start)[: 4 if start else 3],
                     threads=how.threads,
-                    memory=_for_blocks(how.scratch),
+                    memory=memory,
                     advance=lambda share: advance(share * steps),
                 )
                 for start in range(low_rank.starts)
@@ -205,9 +206,12 @@ class NgramParts:
         """
         counts = self.counts
         sizes = [len(table) for table in counts.tables]
-        factors = sum(each.left.nbytes + each.right.nbytes for each in self.factors.values())
-        need = (_BYTES_OF_CONTEXT + (8 if factors else 0)) * max(sizes[:-1], default=0)
-        need += factors * (5 if bits == 32 else 16) // 2
+        # What is quantised is worked on in double precision.
+        copies = 1 if bits == 32 else 8
+        has_sums = leaks is not None or self.smoothing.form == "backoff"
+        need = (_BYTES_OF_CONTEXT + (_BYTES_OF_SUMS if has_sums else 0)) * max(sizes[:-1], default=0)
+        for each in self.factors.values():
+            need += int(copies * (each.left.nbytes + each.right.nbytes)) + 2 * each.right_start.nbytes
         how.scratch.check_room(need, "a model of these n-grams", _FEWER)
         with how.progress.stage("assembling", 2 * sum(sizes), "n-grams") as advance:
             unigrams = unigram_probs(counts, self.smoothing, self.discounts[0])
@@ -219,6 +223,8 @@ class NgramParts:
             made = []
             for n in range(2, counts.order + 1):
                 made.append(self._add_order(n, leaks, prob, sums, how, advance))
+                if n > 2:  # so far they were looked up at random
+                    made[-2] = replace(made[-2], prob=how.scratch.column(made[-2].prob), sums=_NO_SUMS)
                 prob, sums = made[-1].prob, made[-1].sums
             orders = [
                 Order(
@@ -233,7 +239,9 @@ class NgramParts:
             if made and leaks is not None:
                 missing = np.asarray(made[0].missing[:])
             columns = Columns(unigrams, backoff, missing, orders)
+            del made, prob, sums
             body: Body
+            give_back()
             if bits < 32:
                 body = compress(columns, bits, scratch=how.scratch)
             else:
@@ -266,14 +274,14 @@ class NgramParts:
         else:
             layers = CountLayers(discount, powers)
         middles = shorter.children[:] if factors else np.empty(0, np.int32)
-        right = factors.right.copy() if factors else np.empty(0, np.float32)
+        scaled = Growing(how.scratch, np.float32)
         highest = n == self.counts.order
         prob = Growing(how.scratch, np.float32) if highest else np.empty(len(table), np.float32)
         weights, missing = Growing(how.scratch, np.float32), Growing(how.scratch, np.float32)
         backing_off = self.smoothing.form == "backoff"
         new_sums = np.empty(len(shorter) if (backing_off or leaks is not None) and not highest else 0, np.float32)
 
-        def run(piece: tuple[int, int]) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+        def run(piece: tuple[int, int]) -> list[NDArray[np.float32]]:
             first, last = piece
             children = table.children[first : last + 1]
             start, stop = int(children[0]), int(children[-1])
@@ -303,23 +311,29 @@ class NgramParts:
                     if not highest:
                         new_sums[first:last] = own_sums
                 kernels.add_layers(children, places, suffixes, table_of[0], totals, backoff, lower, made)
+            right = np.empty(0, np.float32)
             if factors is not None:
                 right_start = factors.right_start[first : last + 1]
+                right, right_start = (
+                    factors.right[right_start[0] : right_start[-1]].copy(),
+                    right_start - right_start[0],
+                )
                 kernels.scale_contexts(right_start, totals, right)
                 kernels.add_factor_products(children, suffixes, middles_of, middles, factors.rank, factors.left,
                                      factors.left_start, right, right_start, made)  # fmt: skip
-            return made, backoff, -own_sums if leaks is not None else own_sums
+            return [made, right, backoff, -own_sums if leaks is not None else own_sums]
 
-        for (first, last), (made, backoff, lacking) in overlapped(run, table.pieces(), how.threads):
+        for (first, last), (made, right, backoff, lacking) in overlapped(run, table.pieces(), how.threads):
             if isinstance(prob, Growing):
                 prob.append(made)
+            scaled.append(right)
             weights.append(backoff)
             if leaks is not None:
                 missing.append(lacking)
             advance(last - first)
         done = prob.finish() if isinstance(prob, Growing) else prob
-        scaled = None if factors is None else replace(factors, right=right)
-        return _Added(done, new_sums, weights.finish(), missing.finish() if leaks is not None else None, scaled)
+        own_factors = None if factors is None else replace(factors, right=scaled.finish())
+        return _Added(done, new_sums, weights.finish(), missing.finish() if leaks is not None else None, own_factors)
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,8 @@ class Factors:
     rank: NDArray[np.int32]
     left: NDArray[np.float32]
     left_start: NDArray[np.int64]
-    right: NDArray[np.float32]
+    #: It may stand for an array on disk.
+    right: Any
     right_start: NDArray[np.int64]
 
     @classmethod

@@ -105,16 +105,15 @@ def factorise(
     return factors
 
 
-def bytes_needed(blocks: Blocks, rank: NDArray[np.int32], memory: int | None) -> tuple[int, int]:
-    """Bytes of the factors, and of the work on blocks beside them with so much ``memory``."""
+def bytes_needed(blocks: Blocks, rank: NDArray[np.int32]) -> tuple[int, int]:
+    """Bytes of the factors, and of the work on the block that takes most, which is done as a whole."""
     rows, columns = np.diff(blocks.row_start), np.bincount(blocks.column_block, minlength=len(blocks))
     factors = 4 * int((rank * (rows + columns)).sum()) + 8 * len(blocks.column_block)
     chosen = np.flatnonzero(rank > 1)
     if not len(chosen):
         return factors, 0
     entries, own_columns = _sizes(blocks, chosen)
-    work = _bytes(entries, rows[chosen], own_columns, _padded(rank[chosen]))
-    return factors, int(work.sum() if memory is None else max(work.max(), min(work.sum(), memory)))
+    return factors, int(_bytes(entries, rows[chosen], own_columns, _padded(rank[chosen])).max())
 
 
 def _ignore(share: float) -> None:

@@ -101,22 +101,21 @@ def add_low_rank(plan, component, block, n, mask):
 
 
 @kernel
-def join_factors(row_start, rank, left, left_start, right, right_start, pointers, factors):
-    """Put the right and the left row of each (n-1)-gram side by side; ``pointers`` become where they meet.
+def join_factors(row_start, rank, left, left_start, right, right_start, at_end, pointers, factors):
+    """Put the right and the left row of each (n-1)-gram of some slices side by side.
 
-    With no ``factors`` it only finds the pointers. Returns how many numbers there are.
+    ``right`` has the right rows of just these, which start where ``right_start`` says beyond its first number.
+    ``pointers`` become where the rows meet. They are put behind ``at_end`` others; returns where they end.
     """
-    at_end = np.int64(0)
     for m in range(len(rank)):
-        for g in range(row_start[m], row_start[m + 1]):
+        for g in range(row_start[m] - row_start[0], row_start[m + 1] - row_start[0]):
             own = right_start[g + 1] - right_start[g]
             pointers[g] = at_end + own
-            if len(factors) > 0:
-                for k in range(own):
-                    factors[at_end + k] = right[right_start[g] + k]
-                row = left_start[m] + np.int64(g - row_start[m]) * rank[m]
-                for k in range(rank[m]):
-                    factors[at_end + own + k] = left[row + k]
+            for k in range(own):
+                factors[at_end + k] = right[right_start[g] - right_start[0] + k]
+            row = left_start[m] + np.int64(g - (row_start[m] - row_start[0])) * rank[m]
+            for k in range(rank[m]):
+                factors[at_end + own + k] = left[row + k]
             at_end += own + rank[m]
     return at_end
 

@@ -13,7 +13,12 @@ from plre.errors import ModelFileError
 from plre.lowrank.blocks import Factors
 from plre.model import _lowrank
 from plre.scratch import Column
+from plre.tensorfile import release
 from plre.text.vocabulary import BOS, Vocabulary
+from plre.threads import even_ranges
+
+#: Factors that are put side by side before they are let go of.
+_PIECE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -85,14 +90,22 @@ def check_order(n: int, words: NDArray[np.int32], children: NDArray[np.int32], s
 
 
 def join_factors(
-    children: Column, f: Factors, right: NDArray[Any], left: NDArray[Any], room: Callable[[int], NDArray[Any]]
+    children: Column, f: Factors, right: Column, left: NDArray[Any], room: Callable[[int], NDArray[Any]]
 ) -> tuple[NDArray[np.uint32], NDArray[Any]]:
     """Both rows of each (n-1)-gram side by side, in as much room as is asked for, and where they meet."""
     row_start = np.asarray(children[:])
-    pointers = np.empty(int(row_start[-1]), np.uint32)
-    given = row_start, f.rank, left, f.left_start, right, f.right_start, pointers
-    factors = room(_lowrank.join_factors(*given, np.empty(0, right.dtype)))
-    _lowrank.join_factors(*given, factors)
+    size = int(row_start[-1])
+    total = int(f.right_start[size]) + int(f.left_start[-1])
+    pointers, factors = np.empty(size, np.uint32), room(total)
+    end = 0
+    for first, last in even_ranges(f.left_start, 0, len(f.rank), 1 + total // _PIECE):
+        rows = slice(int(row_start[first]), int(row_start[last]))
+        begins = f.right_start[rows.start : rows.stop + 1]
+        begin, end = end, _lowrank.join_factors(
+            row_start[first : last + 1], f.rank[first:last], left, f.left_start[first:last],
+            right[int(begins[0]) : int(begins[-1])], begins, end, pointers[rows], factors,
+        )  # fmt: skip
+        release(factors[begin:end])
     return pointers, factors
 
 

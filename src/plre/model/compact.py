@@ -212,7 +212,8 @@ def compress(columns: Columns, bits: int, *, scratch: Scratch | None = None) -> 
         tensors[f"order{n}.records"] = _records(own, longer[0].children if longer else None, code, widths, scratch)
         sides = Code(0, 1), Code(0, 1)
         if own.factors is not None:
-            sides = tuple(Code.of([side], bits, _FACTOR_RANGE) for side in (own.factors.right, own.factors.left))  # type: ignore[assignment]
+            given = np.asarray(own.factors.right[:]), own.factors.left
+            sides = tuple(Code.of([side], bits, _FACTOR_RANGE) for side in given)  # type: ignore[assignment]
             tensors |= _factor_tensors(n, own.factors, columns, bits, *sides)
         codes.append((code, *sides))
     return CompactNgrams(sizes, missing, tensors, bits, tuple(codes))
@@ -234,7 +235,7 @@ def _records(own: Order, children: Column, code: Code, widths: list[int], scratc
 
 def _factor_tensors(n: int, f: Factors, columns: Columns, bits: int, right_code: Code, left_code: Code) -> Tensors:
     """The low rank layers of order n, as codes."""
-    right, left = right_code.encode(f.right, bits), left_code.encode(f.left, bits)
+    right, left = right_code.encode(np.asarray(f.right[:]), bits), left_code.encode(f.left, bits)
     if n == 2:
         words = len(columns.prob)
         both = np.stack([right.reshape(words, -1), left.reshape(words, -1)], axis=1).reshape(-1)

@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 
 from plre._jit import CKernel
 from plre.lowrank.blocks import Factors
+from plre.memory_limit import give_back
 from plre.model import _gates, _lowrank, _ngrams
 from plre.model import _plan as p
 from plre.model.columns import Columns, Order, check_order, join_factors, part_bigrams, part_factors
-from plre.scratch import Column, Scratch
+from plre.scratch import Column, Growing, Scratch, slices
 from plre.tables import building as t
 from plre.tables import reading
-from plre.tensorfile import Tensors, release
+from plre.tensorfile import Tensors
 
 if TYPE_CHECKING:
     from plre.model.plan import PlanDraft
@@ -38,6 +39,8 @@ _ALMOST_ONE = np.nextafter(np.float32(1), np.float32(0))
 _ONE = np.float32(1)
 #: No backoff weight is larger: those of the back-off forms are where hardly any word was left unseen.
 _LARGEST_WEIGHT = 1e6
+#: Contexts that are looked at together.
+_PIECE = 1 << 20
 #: Nobody needs longer n-grams; a file that claims to have some is damaged.
 _LONGEST = 64
 
@@ -296,7 +299,7 @@ def unigram_tensors(columns: Columns) -> Tensors:
     weights = np.zeros((len(columns.prob) + 1, 2), np.float32)
     weights[:, 0] = 1
     if columns.orders:
-        weights[:-1, 0] = _told_apart(columns.backoff, columns.orders[0].children)
+        weights[:-1, 0] = _told_apart(columns.backoff, columns.orders[0].children, Scratch())
     if columns.missing is not None:
         weights[:-1, 1] = columns.missing
     return {"unigrams": np.append(columns.prob, np.float32(0)), "weights": weights.reshape(-1)}
@@ -316,23 +319,27 @@ def assemble(columns: Columns, *, threads: int = 1, scratch: Scratch | None = No
         values = [own.prob]
         if not highest:
             assert own.backoff is not None
-            values.append(_told_apart(np.asarray(own.backoff[:]), orders[n - 1].children))
+            values.append(_told_apart(own.backoff, orders[n - 1].children, scratch))
             if own.missing is not None:
                 values.append(own.missing)
         placed = t.place(keys, values, with_slots=not highest, threads=threads, scratch=scratch)
         tensors |= t.table_tensors(f"order{n}", placed, own.words, symbols, own.children, places[-1], scratch)
         if own.factors is not None:
             tensors |= _factor_tensors(n, own.factors, orders, places, scratch)
+        give_back()
         shards.append(placed.shape.shard_bits)
         places.append(t.Owners(placed.slots, placed.shape.slots))
     sizes = symbols, *map(len, orders)
     return Ngrams(sizes, columns.missing is not None, tensors, tuple(shards))
 
 
-def _told_apart(backoff: NDArray[np.float32], children: Column) -> NDArray[np.float32]:
+def _told_apart(backoff: Column, children: Column, scratch: Scratch) -> Column:
     """Weights that are 1 only where nothing was seen after a context."""
-    seen = np.diff(np.asarray(children[:])) > 0
-    return np.where(seen & (backoff == _ONE), _ALMOST_ONE, backoff)
+    made = Growing(scratch, np.float32)
+    for part in slices(len(backoff), _PIECE):
+        seen, own = np.diff(children[part.start : part.stop + 1]) > 0, backoff[part]
+        made.append(np.where(seen & (own == _ONE), _ALMOST_ONE, own))
+    return made.finish()
 
 
 def _factor_tensors(
@@ -340,11 +347,12 @@ def _factor_tensors(
 ) -> Tensors:
     """The low rank layers of order n; ``places`` has the slots of the orders below it."""
     if n == 2:
-        both = np.stack([f.right.reshape(places[0].count - 1, -1), f.left.reshape(places[0].count - 1, -1)], axis=1)
+        both = np.stack(
+            [np.asarray(f.right[:]).reshape(places[0].count - 1, -1), f.left.reshape(places[0].count - 1, -1)], axis=1
+        )
         return {"order2.factors": both.reshape(-1)}
     made = partial(t.room, dtype=np.float32, scratch=scratch)
     pointers, factors = join_factors(orders[n - 3].children, f, f.right, f.left, made)
-    release(factors)
     return {
         f"order{n}.ranks": places[n - 3].spread(f.rank.astype(np.int32), scratch),
         f"order{n}.pointers": places[n - 2].spread(pointers, scratch),

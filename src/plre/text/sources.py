@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import contextlib
 import glob
 import gzip
@@ -27,6 +28,8 @@ BLOCK_BYTES = 1 << 22
 #: So many bytes without white space are no word.
 _LONGEST_WORD = 1 << 20
 _SPACES = b" \t\n\r\v\f"
+#: Bytes that are decoded together.
+_DECODED = 1 << 16
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -228,6 +231,16 @@ def _string_blocks(lines: Iterator[str]) -> Iterator[Block]:
         yield Block(b"\n".join((*parts, b"")), "<strings>", first, size)
 
 
+def _check_utf8(data: bytes) -> None:
+    """Decode some bytes at a time, which stay in a cache, and forget them; all at once if something is wrong."""
+    view, at = memoryview(data), 0
+    try:
+        while at < len(data):
+            at += codecs.utf_8_decode(view[at : at + _DECODED], "strict", at + _DECODED >= len(data))[1]
+    except UnicodeDecodeError:
+        data.decode("utf-8")
+
+
 def valid(block: Block, errors: Errors) -> Block:
     """The block, checked: UTF-8 without NUL, or made so."""
     data = block.data
@@ -238,7 +251,7 @@ def valid(block: Block, errors: Errors) -> Block:
         data = data.decode("utf-8", "replace").replace("\0", " ").encode()
         return Block(data, block.name, block.line, block.read)
     try:
-        data.decode("utf-8")
+        _check_utf8(data)
     except UnicodeDecodeError as error:
         if nul < 0 or b"\n" in data[error.start : nul]:  # in a line before that of the NUL, if there is one
             bad = data[error.start : error.end].hex(" ")
