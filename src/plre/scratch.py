@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plre.errors import NoRoomError, PlreError, UsageError
-from plre.memory_limit import usable_memory
+from plre.memory_limit import give_back, usable_memory
 
 #: Ends the counting of an array.
 Release = Callable[[], Any]
@@ -109,6 +109,11 @@ class Scratch:
                 f"{what} would take {need / 1e9:.1f} GB of memory; of the {self.limit / 1e9:.1f} GB that may be used, "
                 f"{self.free / 1e9:.1f} GB are for such work. Allow more --memory, or {remedy}"
             )
+
+    def tidy(self) -> None:
+        """Where memory is short, give what was freed back to the system; elsewhere it is soon taken again."""
+        if self.is_short:
+            give_back()
 
     def file(self) -> _File:
         """A new file without a name."""

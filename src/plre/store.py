@@ -18,7 +18,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol
 
-from plre.memory_limit import give_back
 from plre.progress import Advance, Progress
 from plre.scratch import Scratch
 
@@ -181,7 +180,7 @@ class Store:
         start = self.clock()
         how = replace(self.how, progress=_Stoppable(self.how.progress, stop))
         made = self.engine.make(ingredient, self.known, how)
-        give_back()
+        self.how.scratch.tidy()
         return made, self.clock() - start
 
     def _forget(self, some: Sequence[Ingredient], kept: set[Ingredient] | None) -> None:

@@ -19,7 +19,6 @@ from plre.ensemble.ladder import split
 from plre.ensemble.recipe import LowRank, Smoothing
 from plre.lowrank.blocks import Blocks, Factors, average, check_ranks, stack
 from plre.lowrank.factorise import bytes_needed, factorise
-from plre.memory_limit import give_back
 from plre.model.columns import Columns, Order
 from plre.model.compact import compress
 from plre.model.component import Body, Component
@@ -241,7 +240,7 @@ class NgramParts:
             columns = Columns(unigrams, backoff, missing, orders)
             del made, prob, sums
             body: Body
-            give_back()
+            how.scratch.tidy()
             if bits < 32:
                 body = compress(columns, bits, scratch=how.scratch)
             else:

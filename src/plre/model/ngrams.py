@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from plre._jit import CKernel
 from plre.lowrank.blocks import Factors
-from plre.memory_limit import give_back
 from plre.model import _gates, _lowrank, _ngrams
 from plre.model import _plan as p
 from plre.model.columns import Columns, Order, check_order, join_factors, part_bigrams, part_factors
@@ -326,7 +325,7 @@ def assemble(columns: Columns, *, threads: int = 1, scratch: Scratch | None = No
         tensors |= t.table_tensors(f"order{n}", placed, own.words, symbols, own.children, places[-1], scratch)
         if own.factors is not None:
             tensors |= _factor_tensors(n, own.factors, orders, places, scratch)
-        give_back()
+        scratch.tidy()
         shards.append(placed.shape.shard_bits)
         places.append(t.Owners(placed.slots, placed.shape.slots))
     sizes = symbols, *map(len, orders)
