@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from plre.ensemble.mixing import mix
     from plre.ensemble.recipe import Rung
     from plre.evaluation.report import Report, evaluate
+    from plre.interop.importing import import_arpa
+    from plre.interop.opening import open_model as load
     from plre.lowrank.blocks import Rank
     from plre.model.lm import LanguageModel
     from plre.model.steps import State, Step
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
     from plre.training import train
     from plre.tuning.result import TuneResult
     from plre.tuning.tune import tune
-
-    load = LanguageModel.load
 
 #: Where each public name lives; imported when first used, so that ``import plre`` is light.
 _LAZY = {
@@ -48,6 +48,7 @@ _LAZY = {
     "cluster": "plre.clustering.cluster",
     "compare": "plre.comparison.compare",
     "evaluate": "plre.evaluation.report",
+    "import_arpa": "plre.interop.importing",
     "mix": "plre.ensemble.mixing",
     "prune": "plre.pruning.prune",
     "train": "plre.training",
@@ -75,6 +76,7 @@ __all__ = [
     "cluster",
     "compare",
     "evaluate",
+    "import_arpa",
     "load",
     "mix",
     "prune",
@@ -85,7 +87,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "load":
-        value: Any = importlib.import_module("plre.model.lm").LanguageModel.load
+        value: Any = importlib.import_module("plre.interop.opening").open_model
     elif name in _LAZY:
         value = getattr(importlib.import_module(_LAZY[name]), name)
     else:

@@ -237,7 +237,7 @@ def _looks_like(first: bytes) -> str:
     if first.startswith(b"mmap lm http://kheafield.com/code"):
         return "it looks like a KenLM binary file, whose source text or ARPA file is needed instead"
     if b"\\data\\" in first:
-        return "it looks like an ARPA file, which plre cannot read yet; train a model on the text instead: plre train"
+        return "it looks like an ARPA file: make a model of it with plre import"
     if first.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")):
         return "it looks compressed; decompress it first"
     try:

@@ -12,10 +12,10 @@ from plre.cli.options import model_argument
 
 def _load(model: str) -> Any:
     from plre.cli.console import make_progress
-    from plre.model.lm import LanguageModel
+    from plre.interop.opening import open_model
 
     make_progress()
-    return LanguageModel.load(model)
+    return open_model(model)
 
 
 def _bars(rows: list[tuple[str, float]], digits: int) -> str:
@@ -91,9 +91,9 @@ def sample(
 def info(model: str, style: str) -> None:
     """Describe MODEL: how it was trained, its n-grams, discounts, low rank layers, and bytes by part."""
     from plre.evaluation.describe import describe_model
-    from plre.model.lm import LanguageModel
+    from plre.interop.opening import open_model
 
-    lm = LanguageModel.load(model)
+    lm = open_model(model)
     print(json.dumps(lm.info(), indent=2, ensure_ascii=False) if style == "json" else describe_model(lm))
 
 
@@ -101,7 +101,7 @@ def info(model: str, style: str) -> None:
 @model_argument
 def verify(model: str) -> None:
     """Read all of MODEL and compare it with the checksum that was written with it."""
-    from plre.model.lm import LanguageModel
+    from plre.interop.opening import open_model
 
-    LanguageModel.load(model).verify()
+    open_model(model).verify()
     print(f"{model}: undamaged")

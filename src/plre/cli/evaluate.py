@@ -44,12 +44,12 @@ def evaluate(
     from plre.evaluation.report import evaluate as run
     from plre.evaluation.report import render
     from plre.evaluation.words import WordLines
-    from plre.model.lm import LanguageModel
+    from plre.interop.opening import open_model
     from plre.text.sources import expand
 
     check_output(None, texts, "")
     progress = make_progress(quiet)
-    lm = LanguageModel.load(model)
+    lm = open_model(model)
     paths = [Path(path) for text in texts for path in expand(text)]
     reports = []
     for path in paths:
@@ -72,10 +72,10 @@ def evaluate(
 def score(model: str, text: str, errors: Any, skip_markers: bool, threads: int | None, quiet: bool) -> None:
     """Print the log10 probability of each line of TEXT (standard input if none is given), in the same order."""
     from plre.cli.console import make_progress
-    from plre.model.lm import LanguageModel
+    from plre.interop.opening import open_model
 
     progress = make_progress(quiet or text == "-")
-    lm = LanguageModel.load(model)
+    lm = open_model(model)
     if text == "-" and threads is None:
         threads = 1  # each line is answered when it has come, not when the next ones have
     for scores in lm.score_text(text, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress):

@@ -16,6 +16,7 @@ from plre.cli.cluster import cluster
 from plre.cli.compare import compare
 from plre.cli.demo import demo
 from plre.cli.evaluate import evaluate, score
+from plre.cli.formats import import_model
 from plre.cli.mix import mix
 from plre.cli.prune import prune
 from plre.cli.train import train
@@ -58,7 +59,7 @@ def cli() -> None:
 
 for command in (
     demo, train, tune, mix, prune, evaluate, compare, score, next_words, sample, neighbours, cluster, info, verify,
-    warmup,
+    import_model, warmup,
 ):  # fmt: skip
     cli.add_command(command)
 

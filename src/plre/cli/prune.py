@@ -42,14 +42,14 @@ def prune(
     plre prune model.plre --threshold 1e-8 -o small.plre
     """
     from plre.cli.console import make_progress, say
-    from plre.model.lm import LanguageModel
+    from plre.interop.opening import open_model
     from plre.pruning.prune import prune as run
     from plre.tensorfile import check_target
 
     check_target(output)
     check_output(output, [], "the smaller model")
     progress = make_progress(quiet)
-    lm = LanguageModel.load(model)
+    lm = open_model(model)
     before = lm.info()
     small = run(lm, size=size, threshold=threshold, threads=threads, memory=memory, progress=progress)
     with progress.stage("writing"):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from plre.ensemble.combine import all_words, combine, renumber
 from plre.errors import TextError, UsageError
+from plre.interop.opening import open_model
 from plre.model.lm import LanguageModel
 from plre.model.scoring import score_ids
 from plre.progress import Progress
@@ -61,7 +62,7 @@ def mix(
     chosen = None if weights is None else _checked(weights, len(models))
     if dev is not None:
         dev, _ = sized(dev)  # a missing file is better noticed now than after the models were opened
-    opened = [model if isinstance(model, LanguageModel) else LanguageModel.load(model) for model in models]
+    opened = [model if isinstance(model, LanguageModel) else open_model(model) for model in models]
     if len({model.markers for model in opened}) > 1:
         raise UsageError("models with and without sentence markers cannot be mixed: they predict different things")
     names = [str(model.metadata["method"]) for model in opened]

@@ -176,10 +176,10 @@ def check_found(plan, component, block, space):
 
 
 @kernel
-def answer_up_to(plan, component, block, space, top):
-    """Put together what n-grams of at most ``top`` words say of each position.
+def longest_found(plan, component, block, space, top):
+    """Let the longest n-gram found of each position, of at most ``top`` words, say its number.
 
-    The longest that was found says its probability; the weights of the longer contexts follow, from the shortest up.
+    Beside each order stands the mask of the columns in which one of that length or more was found.
     """
     asked, longer = p.asked_from(block, 2), np.int64(0)
     for n in range(top, 1, -1):
@@ -194,6 +194,16 @@ def answer_up_to(plan, component, block, space, top):
         rest &= rest - 1
         poke_double(at(block, p.OWN) + column, np.float64(peek_float(unigrams + 4 * peek64(words + column))))
         poke64(at(block, p.MATCHED) + column, 1)
+
+
+@kernel
+def answer_up_to(plan, component, block, space, top):
+    """Put together what n-grams of at most ``top`` words say of each position.
+
+    The longest that was found says its probability; the weights of the longer contexts follow, from the shortest up.
+    """
+    longest_found(plan, component, block, space, top)
+    asked = p.asked_from(block, 2)
     for n in range(2, top + 1):
         contexts, longer = found_of(space, n - 3), at(hashes_of(space, n - 2), 0)
         shorter = asked & ~longer & (contexts << 1)

@@ -99,6 +99,16 @@ def step_window(plan, block, word):
 
 
 @kernel
+def start_again(plan, work, context, size):
+    """What components say of ``<s>`` after a context of ``size`` ids, which stand at the end of an array."""
+    block = address_of(work)
+    if not take_context(plan, block, address_of(context) + 4 * (len(context) - size), size):
+        return 0.0
+    ask_single(plan, block, BOS)
+    return peek_double(at(block, p.TOTAL) + 16)
+
+
+@kernel
 def word_of(plan, data, size):
     """The id of the word whose letters are at an address; that of ``<unk>`` if it is not known."""
     if size <= 0:

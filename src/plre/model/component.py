@@ -2,8 +2,8 @@
 
     P(w | h) = sum over components of  weight(h) * share(w) * P_component(symbol(w) | h)
 
-A component predicts symbols: words, or classes of words. Its body knows how, and is of one of three kinds
-(``ngrams.py``, ``compact.py``, ``contexts.py``), which all do what a :class:`Body` does.
+A component predicts symbols: words, or classes of words. Its body knows how, and is of one of four kinds
+(``ngrams.py``, ``logs.py``, ``compact.py``, ``contexts.py``), which all do what a :class:`Body` does.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from plre._jit import CKernel
 from plre.model.compact import CompactNgrams
 from plre.model.contexts import Contexts
 from plre.model.gates import Gates
+from plre.model.logs import LogNgrams
 from plre.model.ngrams import NgramBody, Ngrams
 from plre.tensorfile import Tensors, release
 
@@ -69,7 +70,7 @@ class Body(Protocol):
 
 
 #: The kinds of bodies, by the names that they have in a file.
-KINDS: dict[str, Any] = {"ngrams": Ngrams, "compact": CompactNgrams, "contexts": Contexts}
+KINDS: dict[str, Any] = {"ngrams": Ngrams, "logs": LogNgrams, "compact": CompactNgrams, "contexts": Contexts}
 
 
 @dataclass(frozen=True)

@@ -153,6 +153,7 @@ class Contexts:
 
     def check(self) -> None:
         """Raise :class:`ValueError` if something in it does not fit together."""
+        reading.check_numbers(self.tensors["unigrams"], 1.0)
         for number, count in enumerate(self.counts):
             own = self.tensors[f"map{number}"]
             reading.expect(np.all((own >= 0) & (own <= count)) and own[-1] == count, "a symbol is not there")

@@ -116,10 +116,15 @@ class LanguageModel:
             data = sentence.encode("utf-8", "surrogatepass")
         except AttributeError:
             raise _not_a_sentence(sentence) from None
-        score = self._score_line(self.plan.texts, data, bos and self.markers, eos and self.markers)
-        if score == math.inf:
+        score = self.score_bytes(data, bos, eos)
+        if score is None:
             raise TextError(_MARKER)
         return score
+
+    def score_bytes(self, sentence: bytes, bos: bool = True, eos: bool = True) -> float | None:
+        """:meth:`score` of UTF-8; None if it holds ``<s>`` or ``</s>``."""
+        score = self._score_line(self.plan.texts, sentence, bos and self.markers, eos and self.markers)
+        return None if score == math.inf else score
 
     def full_scores(self, sentence: str, bos: bool = True, eos: bool = True) -> Iterator[tuple[float, int, bool]]:
         """For each word (and ``</s>``): log10 probability, order of the n-gram matched, whether it is unknown."""
@@ -238,6 +243,10 @@ class LanguageModel:
             raise UsageError(f"there are {len(states)} states but {len(words)} words; give one word for each state")
         made = self._steps.many(checked(states), words)
         return made.logprobs, made.states
+
+    def start_again(self, state: State) -> float:
+        """What an ARPA file says of ``<s>`` after a state, which other models never predict: log10 P, or -inf."""
+        return self._steps.start_again(checked([state])[0])
 
     def context(self, state: State) -> list[str]:
         """The words that a state stands for, oldest first: as much of the past as still matters."""

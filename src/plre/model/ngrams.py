@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,22 +125,28 @@ class NgramBody(ABC):
 
     def check(self) -> None:
         """Raise :class:`ValueError` if something in it does not fit together."""
-        weights = self.tensors["weights"]
-        reading.check_numbers(weights[::2], _LARGEST_WEIGHT)
-        reading.check_numbers(weights[1::2], 1.0)
-        reading.expect(weights[-2] == 1 and weights[-1] == 0, "what is not known has a weight")
         columns = self.columns()
+        self.check_numbers(columns)
         for n, own in enumerate(columns.orders, 2):
             children, words = np.asarray(own.children), np.asarray(own.words)
             contexts = np.repeat(np.arange(len(children) - 1), np.diff(children))
             reading.expect(not np.any((np.diff(contexts) == 0) & (np.diff(words) <= 0)), "n-grams are not sorted")
-            for values, most in ((own.prob, 1.0), (own.backoff, _LARGEST_WEIGHT), (own.missing, 1.0)):
-                if values is not None:
-                    reading.check_numbers(np.asarray(values), most)
             if n > 2:
                 suffixes, below = columns.suffixes(n), columns.orders[n - 3]
                 reading.expect(np.all(suffixes < len(below)), "an n-gram has no suffix")
                 reading.expect(np.array_equal(below.words[suffixes], words), "an n-gram has no suffix")
+
+    def check_numbers(self, columns: Columns) -> None:
+        """Raise :class:`ValueError` if something is no probability, or no weight."""
+        weights = self.tensors["weights"]
+        reading.check_numbers(self.tensors["unigrams"], 1.0)
+        reading.check_numbers(weights[::2], _LARGEST_WEIGHT)
+        reading.check_numbers(weights[1::2], 1.0)
+        reading.expect(weights[-2] == 1 and weights[-1] == 0, "what is not known has a weight")
+        for own in columns.orders:
+            for values, most in ((own.prob, 1.0), (own.backoff, _LARGEST_WEIGHT), (own.missing, 1.0)):
+                if values is not None:
+                    reading.check_numbers(np.asarray(values), most)
 
     @property
     @abstractmethod
@@ -174,6 +180,9 @@ class Ngrams(NgramBody):
 
     #: Of each order from 2 up: the bits that choose a shard of its table.
     shard_bits: tuple[int, ...]
+    #: What stands for impossible, and for the weight of a context that nothing depends on.
+    IMPOSSIBLE: ClassVar[float] = 0.0
+    NO_WEIGHT: ClassVar[float] = 1.0
 
     @property
     def kernels(self) -> Mapping[int, CKernel]:
@@ -186,6 +195,11 @@ class Ngrams(NgramBody):
         }
         own |= {p.LAYERS: _lowrank.add_low_rank} if self.low_rank else {}
         return own | ({p.OPEN: _ngrams.open_gates, p.DIVIDE: _gates.divide} if self.missing else {})
+
+    @staticmethod
+    def told_apart(backoff: NDArray[np.float32], seen: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Weights that are NO_WEIGHT only where nothing was seen after a context."""
+        return np.where(seen & (backoff == _ONE), _ALMOST_ONE, backoff)
 
     def describe(self) -> dict[str, Any]:
         """What a file's metadata says of it."""
@@ -293,23 +307,25 @@ def slot_of(n: int, order: int, missing: bool) -> int:
     return 2 if n == order else 4 if missing else 3
 
 
-def unigram_tensors(columns: Columns) -> Tensors:
+def unigram_tensors(columns: Columns, kind: type[Ngrams] = Ngrams) -> Tensors:
     """The tensors of unigrams."""
     weights = np.zeros((len(columns.prob) + 1, 2), np.float32)
-    weights[:, 0] = 1
+    weights[:, 0] = kind.NO_WEIGHT
     if columns.orders:
-        weights[:-1, 0] = _told_apart(columns.backoff, columns.orders[0].children, Scratch())
+        weights[:-1, 0] = _told_apart(kind, columns.backoff, columns.orders[0].children, Scratch())
     if columns.missing is not None:
         weights[:-1, 1] = columns.missing
-    return {"unigrams": np.append(columns.prob, np.float32(0)), "weights": weights.reshape(-1)}
+    return {"unigrams": np.append(columns.prob, np.float32(kind.IMPOSSIBLE)), "weights": weights.reshape(-1)}
 
 
-def assemble(columns: Columns, *, threads: int = 1, scratch: Scratch | None = None) -> Ngrams:
+def assemble(
+    columns: Columns, kind: type[Ngrams] = Ngrams, *, threads: int = 1, scratch: Scratch | None = None
+) -> Ngrams:
     """A component from its columns."""
     scratch = scratch or Scratch()
     orders = columns.orders
     symbols, order = len(columns.prob), 1 + len(orders)
-    tensors = unigram_tensors(columns)
+    tensors = unigram_tensors(columns, kind)
     keys: Column = np.arange(symbols, dtype=np.uint64)
     places, shards = [t.Owners(None, symbols + 1)], []
     for n, own in enumerate(orders, 2):
@@ -318,7 +334,7 @@ def assemble(columns: Columns, *, threads: int = 1, scratch: Scratch | None = No
         values = [own.prob]
         if not highest:
             assert own.backoff is not None
-            values.append(_told_apart(own.backoff, orders[n - 1].children, scratch))
+            values.append(_told_apart(kind, own.backoff, orders[n - 1].children, scratch))
             if own.missing is not None:
                 values.append(own.missing)
         placed = t.place(keys, values, with_slots=not highest, threads=threads, scratch=scratch)
@@ -329,15 +345,15 @@ def assemble(columns: Columns, *, threads: int = 1, scratch: Scratch | None = No
         shards.append(placed.shape.shard_bits)
         places.append(t.Owners(placed.slots, placed.shape.slots))
     sizes = symbols, *map(len, orders)
-    return Ngrams(sizes, columns.missing is not None, tensors, tuple(shards))
+    return kind(sizes, columns.missing is not None, tensors, tuple(shards))
 
 
-def _told_apart(backoff: Column, children: Column, scratch: Scratch) -> Column:
-    """Weights that are 1 only where nothing was seen after a context."""
+def _told_apart(kind: type[Ngrams], backoff: Column, children: Column, scratch: Scratch) -> Column:
+    """Weights that are ``kind.NO_WEIGHT`` only where nothing was seen after a context."""
     made = Growing(scratch, np.float32)
     for part in slices(len(backoff), _PIECE):
-        seen, own = np.diff(children[part.start : part.stop + 1]) > 0, backoff[part]
-        made.append(np.where(seen & (own == _ONE), _ALMOST_ONE, own))
+        seen = np.diff(children[part.start : part.stop + 1]) > 0
+        made.append(kind.told_apart(backoff[part], seen))
     return made.finish()
 
 

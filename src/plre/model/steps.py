@@ -107,6 +107,12 @@ class Stepper:
         states = [data[end - 4 * n : end] for end, n in zip(ends, kept.tolist(), strict=True)]
         return StepTable(probs, states, matched, ids)
 
+    def start_again(self, state: State) -> float:
+        """log10 of what components say of ``<s>``."""
+        table, sizes = self.contexts([state])
+        with self._plan.room() as room:
+            return log10(kernels.start_again(self._plan.steps, room.work, table[0], int(sizes[0])))
+
     def advance(self) -> Callable[[State, Word], tuple[float, State]]:
         """A function for single steps: the compiled one itself, as a method of the plan's address."""
         address = _Address(np.int64(self._plan.steps).tobytes())

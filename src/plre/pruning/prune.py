@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from plre.errors import UsageError
+from plre.interop.opening import open_model
 from plre.model.lm import LanguageModel
 from plre.model.storage import header_size
 from plre.progress import Progress
@@ -56,7 +57,7 @@ def prune(
     if threshold is not None:
         check_threshold(threshold)
     limit = None if size is None else parse_size(str(size))
-    lm = model if isinstance(model, LanguageModel) else LanguageModel.load(model)
+    lm = model if isinstance(model, LanguageModel) else open_model(model)
     if limit is not None and lm.nbytes <= limit:
         progress.note(f"the model has {lm.nbytes / 1e6:.1f} MB already; nothing is left out")
         return lm

@@ -1,0 +1,1 @@
+"""Other formats, and other programs."""
