@@ -36,6 +36,27 @@ from plre.progress import Progress
 from plre.threads import cpu_count
 
 _SENTENCES = 1200
+_ARPA = r"""\data\
+ngram 1=5
+ngram 2=2
+ngram 3=1
+
+\1-grams:
+-1 <unk>
+-99 <s> -0.5
+-0.5 w1 -0.25
+-0.75 w2
+-0.75 </s>
+
+\2-grams:
+-0.125 <s> w1 -0.1
+-0.5 w1 </s>
+
+\3-grams:
+-0.25 <s> w1 </s>
+
+\end\
+"""
 
 
 @dataclass(frozen=True)
@@ -179,6 +200,12 @@ class _Work:
             self._ask(self._train(method="mkn", quantise=bits))
         self._ask(plre.mix([words, full], dev=self.dev))
 
+    def arpa(self) -> None:
+        """A model from an ARPA file."""
+        path = Path(self.folder, "words.arpa")
+        path.write_text(_ARPA)
+        self._ask(plre.import_arpa(path))
+
     # --- what they share ---------------------------------------------------------------------------------------------
 
     def _train(self, **options: Any) -> LanguageModel:
@@ -219,6 +246,7 @@ TOPICS: dict[str, Callable[[_Work], None]] = {
     "ensembles": _Work.ensembles,
     "methods": _Work.methods,
     "smaller models": _Work.smaller,
+    "ARPA files": _Work.arpa,
 }
 
 

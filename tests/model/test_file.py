@@ -214,6 +214,15 @@ def test_any_changed_byte_of_the_data_is_found(path: Path, tmp_path: Path) -> No
             plre.load(tmp_path / "bad.plre").verify()
 
 
+def test_logarithms_lead_nobody(tmp_path: Path, text: list[str]) -> None:
+    """A leader whose numbers are said to be logarithms would not say what its probabilities lack."""
+    path = tmp_path / "best.plre"
+    plre.train(text, preset="fast", min_count=1).save(path)
+    changed = rewritten(path, tmp_path / "changed.plre", about_component(body={"kind": "logs"}))
+    with pytest.raises(ModelFileError, match="logarithms makes no sense"):
+        plre.load(changed)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -222,6 +231,9 @@ def test_any_changed_byte_of_the_data_is_found(path: Path, tmp_path: Path) -> No
         (b"\\data\\\nngram 1=3\nngram 2=5\n\n\\1-grams:\n", "ends without"),
         (b"mmap lm http://kheafield.com/code format version 5\n\0" + b"\0" * 64, "KenLM binary"),
         (b"\x1f\x8b\x08" + b"\xff" * 64, "looks compressed"),
+        (b"\xfd7zXZ\x00" + b"\xff" * 64, "looks compressed"),
+        (b"\x28\xb5\x2f\xfd" + b"\xff" * 64, "looks compressed"),
+        (b"BZh9" + b"\xff" * 64, "looks compressed"),
         (b"\x7fELF\x02\x01\x01\xff" + b"\xfe" * 64, "other binary"),
     ],
 )

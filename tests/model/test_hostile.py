@@ -45,6 +45,7 @@ from plre.tables.packing import PADDING, bits_of, pack, pack_records, packed_byt
 from plre.text import vocabulary
 from plre.text.vocabulary import Vocabulary
 from tests.conftest import zipf_text
+from tests.interop.arpa_files import make_arpa
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked, memory is guarded with mprotect")
 #: Files that the test tries, which takes some 20 seconds.
@@ -68,6 +69,9 @@ def make_models(folder: Path) -> None:
             "compact best": plre.train(text, order=3, preset="best", classes=[6], contexts=["1:1,w:1"], quantise=16),
         }
         wide = plre.train(other, order=2, method="mkn", min_count=1)
+        (folder / "words.arpa").write_text(make_arpa(1, 3, closed=False, words=30).text)
+        made["arpa"] = plre.import_arpa(folder / "words.arpa")
+        (folder / "words.arpa").unlink()
         made["mixture"] = plre.mix([wide, made["mkn"], made["class"]], weights=[0.5, 0.2, 0.3])
     for name, model in made.items():
         model.save(folder / f"{name}.plre")

@@ -49,7 +49,7 @@ def evaluate(
 
     check_output(None, texts, "")
     progress = make_progress(quiet)
-    lm = open_model(model)
+    lm = open_model(model, threads=threads, progress=progress)
     paths = [Path(path) for text in texts for path in expand(text)]
     reports = []
     for path in paths:
@@ -75,7 +75,7 @@ def score(model: str, text: str, errors: Any, skip_markers: bool, threads: int |
     from plre.interop.opening import open_model
 
     progress = make_progress(quiet or text == "-")
-    lm = open_model(model)
+    lm = open_model(model, threads=threads, progress=progress)
     if text == "-" and threads is None:
         threads = 1  # each line is answered when it has come, not when the next ones have
     for scores in lm.score_text(text, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress):

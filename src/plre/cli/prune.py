@@ -49,7 +49,7 @@ def prune(
     check_target(output)
     check_output(output, [], "the smaller model")
     progress = make_progress(quiet)
-    lm = open_model(model)
+    lm = open_model(model, threads=threads, progress=progress)
     before = lm.info()
     small = run(lm, size=size, threshold=threshold, threads=threads, memory=memory, progress=progress)
     with progress.stage("writing"):

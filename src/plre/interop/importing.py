@@ -1,4 +1,4 @@
-"""ARPA files as models that answer exactly as KenLM does.
+"""ARPA files as models that answer as KenLM does.
 
 The n-grams of each order are sorted by their words, which gives them their numbers; the number of a context and that of
 a suffix are looked up among the n-grams one word shorter. Files that were pruned carelessly lack suffixes: "b c"
@@ -29,8 +29,9 @@ from plre.progress import Advance, Progress
 from plre.scratch import Scratch, scratch_within, slices
 from plre.threads import cpu_count, parallel
 
-#: Memory that an n-gram takes while its order is put in order: its numbers, its words, where longer ones start.
-_BYTES_OF_NGRAM = 40
+#: Memory that an n-gram takes: its word, suffix and numbers, and where longer ones start; and more while its order is
+#: put in order.
+_BYTES_OF_NGRAM, _BYTES_WHILE_SORTED = 20, 40
 #: N-grams that are looked at together.
 _PIECE = 1 << 18
 _NOTHING = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
@@ -48,7 +49,8 @@ def import_arpa(
 
     It answers as KenLM does with the same file. Words keep the order that they have there.
 
-    memory   bytes, or for example "2G": what this may take. What does not fit goes to files in ``tmp``
+    memory   bytes, or for example "2G": what this may take. What is read goes to files in ``tmp`` if it does not fit;
+             putting n-grams in order takes some 20 bytes for each in memory, and is refused if that is more
     tmp      the folder for temporary files
     """
     progress, scratch = progress or Progress(), scratch_within(memory, tmp)
@@ -97,8 +99,9 @@ class _Sorter:
 
     def columns(self, advance: Advance) -> Columns:
         """All n-grams as columns of logs."""
-        largest = max(map(len, self.file.orders), default=0)
-        self.scratch.check_room(_BYTES_OF_NGRAM * largest, "importing", "prune the file first")
+        sizes = [len(own) for own in self.file.orders]
+        need = _BYTES_OF_NGRAM * sum(sizes) + _BYTES_WHILE_SORTED * max(sizes, default=0)
+        self.scratch.check_room(need, "importing", "prune the file first")
         while len(self.made) <= len(self.file.orders):
             n = len(self.made) + 1
             made, lacking = self._sort(n, advance)

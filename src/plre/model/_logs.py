@@ -4,8 +4,8 @@
                    = backoff(h) + log10 P(w | h')              if h was seen; h' is h without its oldest word
                    = log10 P(w | h')                           otherwise
 
-Numbers are added up in single precision from the shortest context up, as KenLM does, so that answers are the same to
-the last bit. Records are found as those of other n-grams are (``_ngrams.py``). A context that nothing depends on has
+Numbers are added up in single precision from the shortest context up, as KenLM does, so that its answers come out.
+Records are found as those of other n-grams are (``_ngrams.py``). A context that nothing depends on has
 the weight -0.0, which is how it is told from one whose weight is 0.
 """
 

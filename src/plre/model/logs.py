@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from plre.model.columns import Columns
 from plre.model.ngrams import Ngrams
 from plre.scratch import Column
 from plre.tables.reading import expect
+from plre.tensorfile import Tensors
 
 #: No log probability is larger, to rounding.
 _MOST = 1e-5
@@ -26,6 +27,13 @@ class LogNgrams(Ngrams):
 
     IMPOSSIBLE: ClassVar[float] = -np.inf
     NO_WEIGHT: ClassVar[float] = -0.0
+
+    @classmethod
+    def from_tensors(cls, described: Mapping[str, Any], tensors: Tensors) -> Self:
+        """The component that was described so, which leads no others and has no low rank layers."""
+        made = super().from_tensors(described, tensors)
+        expect(not made.missing and not made.low_rank, "a component of logarithms makes no sense")
+        return made
 
     @property
     def kernels(self) -> Mapping[int, CKernel]:

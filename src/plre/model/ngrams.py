@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,7 +206,7 @@ class Ngrams(NgramBody):
         return {"kind": "ngrams", **super().describe(), "shards": list(self.shard_bits)}
 
     @classmethod
-    def from_tensors(cls, described: Mapping[str, Any], tensors: Tensors) -> Ngrams:
+    def from_tensors(cls, described: Mapping[str, Any], tensors: Tensors) -> Self:
         """The component that was described so."""
         (sizes, missing), shards = cls.read_description(described), tuple(described["shards"])
         made = cls(sizes, missing, tensors, shards)

@@ -164,7 +164,7 @@ def _file_blocks(path: str, cuts: bytes) -> Iterator[Block]:
                 position = here
     except PermissionError:
         raise TextError(f"{name}: no permission to read it") from None
-    except _broken() as error:
+    except broken_compression() as error:
         where = f", after line {line - 1:,} or later" if line > 1 else ""
         raise TextError(f"{name}: compressed data is broken or cut off{where} ({error}); fetch it again") from None
     except OSError as error:
@@ -211,7 +211,7 @@ def _zstd() -> Any:
     return zstd
 
 
-def _broken() -> tuple[type[Exception], ...]:
+def broken_compression() -> tuple[type[Exception], ...]:
     """The exceptions that decompressors raise for broken data."""
     return (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile, _zstd().ZstdError)
 
