@@ -289,7 +289,9 @@ def memory_size(memory: int | str | None) -> int:
     """The bytes of memory that may be used: what was said, or four fifths of what the machine or the container has."""
     size = usable_memory() * 4 // 5 if memory is None else parse_size(str(memory))
     if size < SMALLEST_MEMORY:
-        raise UsageError(f"this needs at least {SMALLEST_MEMORY // 10**6}M of memory, not {memory}")
+        raise UsageError(
+            f"this needs at least {SMALLEST_MEMORY // 10**6}M of memory, not {memory} (bytes, or such as 2G)"
+        )
     return size
 
 

@@ -10,6 +10,7 @@ written by hand because the safetensors library aligns to 8 bytes and neither sy
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import json
 import mmap
@@ -160,7 +161,7 @@ def read(path: str) -> tuple[dict[str, str], Tensors]:
                 raise ModelFileError(f"{path}: is empty or cut off ({size} bytes); it is not a plre model")
             length = int.from_bytes(first[:8], "little")
             if length > _LARGEST_HEADER or first[8:9] != b"{":
-                raise ModelFileError(f"{path}: is not a plre model; {_looks_like(first)}")
+                raise ModelFileError(f"{path}: is not a plre model; {looks_like(first)}")
             if 8 + length > size:
                 raise ModelFileError(f"{path}: is cut off within its header; copy or train it again")
             file.seek(8)
@@ -233,15 +234,18 @@ def release(array: NDArray[Any]) -> None:
         base.madvise(mmap.MADV_DONTNEED, begin, size)
 
 
-def _looks_like(first: bytes) -> str:
+def looks_like(first: bytes) -> str:
+    """What a file seems to be that begins with these bytes and is no model, and what can be done with it."""
     if first.startswith(b"mmap lm http://kheafield.com/code"):
         return "it looks like a KenLM binary file, whose source text or ARPA file is needed instead"
     if b"\\data\\" in first:
         return "it looks like an ARPA file: make a model of it with plre import"
     if first.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")):
         return "it looks compressed; decompress it first"
+    if first[8:9] == b"{" and int.from_bytes(first[:8], "little") <= _LARGEST_HEADER:
+        return "it looks like a model: decompress it first"
     try:
-        first.decode()
+        codecs.utf_8_decode(first)
     except UnicodeDecodeError:
         return "it is some other binary file"
     return "it looks like text; train a model on it with: plre train"

@@ -56,7 +56,11 @@ def neighbours(model: str, word: str, k: int, style: str) -> None:
 
     The latent classes of the low rank bigram decide, if MODEL has them; otherwise the words before and after.
     """
-    _print(_load(model).neighbours(word, k), style, 3)
+    rows = _load(model).neighbours(word, k)
+    if not rows and style == "text":
+        print(f"(no word stands beside the same words as {word!r}, by what this model knows)")
+    else:
+        _print(rows, style, 3)
 
 
 def _print(rows: list[tuple[str, float]], style: str, digits: int) -> None:

@@ -81,4 +81,6 @@ def cluster(
     else:
         found.write(sys.stdout)
     if not quiet:
+        if len(found) < classes:
+            say(f"no more than {len(found):,} classes for these words")
         say(f"{output or 'standard output'}: {found}, {time.perf_counter() - start:.1f} s")

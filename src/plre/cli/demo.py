@@ -28,6 +28,7 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
 
     from plre.cli.console import make_progress
     from plre.demo import collect_and_compile, contest
+    from plre.reporting import numbers
     from plre.tensorfile import check_target
 
     if output:
@@ -52,14 +53,13 @@ def demo(order: int, output: str | None, threads: int | None, quiet: bool) -> No
         contenders.append(contender)
     reference = contenders[1].test.perplexity
     for c in contenders:
-        size = sum(c.lm.info()["bytes"].values()) / 1e6
         table.add_row(
             c.name,
             f"{c.dev.perplexity:.2f}",
             f"{c.test.perplexity:.2f}",
             f"{1 - c.test.perplexity / reference:+.1%}",
             f"{c.seconds:.1f} s",
-            f"{size:.1f} MB",
+            numbers.size(c.lm.nbytes),
         )
     console.print(table)
     best = contenders[-1]

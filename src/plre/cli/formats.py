@@ -23,6 +23,7 @@ def import_model(arpa: str, output: str, memory: str | None, tmp: str | None, th
     """
     from plre.cli.console import make_progress, say
     from plre.interop.importing import import_arpa
+    from plre.reporting import numbers
 
     check_output(output, [arpa], "the model")
     progress = make_progress(quiet)
@@ -31,4 +32,4 @@ def import_model(arpa: str, output: str, memory: str | None, tmp: str | None, th
         lm.save(output)
     if not quiet:
         sizes = ", ".join(f"{size:,}" for size in lm.info()["ngrams"])
-        say(f"{output}: n-grams of order 1 and up: {sizes}; {lm.nbytes / 1e6:.1f} MB")
+        say(f"{output}: n-grams of order 1 and up: {sizes}; {numbers.size(lm.nbytes)}")

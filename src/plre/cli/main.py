@@ -18,13 +18,12 @@ from plre.cli.demo import demo
 from plre.cli.evaluate import evaluate, score
 from plre.cli.formats import import_model
 from plre.cli.mix import mix
+from plre.cli.options import BAD_DATA, BAD_USAGE, DONE, INTERRUPTED
 from plre.cli.prune import prune
 from plre.cli.train import train
 from plre.cli.tune import tune
 from plre.cli.warmup import warmup
 from plre.errors import PlreError, UsageError
-
-DONE, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 #: Garbage is looked for so rarely that imports, whose objects all stay, are not gone through again and again.
 _GARBAGE = 50_000, 20, 50

@@ -41,6 +41,7 @@ def mix(
     """
     from plre.cli.console import make_progress, say
     from plre.ensemble.mixing import mix as run
+    from plre.reporting import numbers
     from plre.tensorfile import check_target
 
     check_target(output)
@@ -61,7 +62,7 @@ def mix(
         lm.save(output)
     if not quiet:
         shown = ", ".join(f"{name} {weight:.3f}" for name, weight in zip(models, lm.metadata["weights"], strict=True))
-        say(f"{output}: {shown}, {lm.nbytes / 1e6:.1f} MB")
+        say(f"{output}: {shown}, {numbers.size(lm.nbytes)}")
 
 
 def _numbers(text: str) -> list[float]:

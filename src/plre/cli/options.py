@@ -13,6 +13,9 @@ import click
 from plre.errors import UsageError
 from plre.files import check_writable
 
+#: Exit codes.
+DONE, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 model_argument = click.argument("model", type=click.Path(), metavar="MODEL")
@@ -83,7 +86,7 @@ def as_paths(texts: tuple[str, ...]) -> list[Path]:
     return [Path(text) for text in texts]
 
 
-def numbers(text: str | None, method: str) -> int | list[int] | None:
+def class_counts(text: str | None, method: str) -> int | list[int] | None:
     """``100,300`` as a list; for method class, the one number."""
     if text is None:
         return None

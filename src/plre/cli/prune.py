@@ -44,6 +44,7 @@ def prune(
     from plre.cli.console import make_progress, say
     from plre.interop.opening import open_model
     from plre.pruning.prune import prune as run
+    from plre.reporting import numbers
     from plre.tensorfile import check_target
 
     check_target(output)
@@ -62,5 +63,5 @@ def prune(
         pruned = small.metadata.get("pruned", {"threshold": 0.0})
         say(
             f"{output}: threshold {pruned['threshold']:.3g}, {ngrams} n-grams, "
-            f"{lm.nbytes / 1e6:.1f} -> {small.nbytes / 1e6:.1f} MB"
+            f"{numbers.size(lm.nbytes)} -> {numbers.size(small.nbytes)}"
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from plre.cli.options import as_paths, check_output, kinds, memory_options, numbers, run_options, text_options
+from plre.cli.options import as_paths, check_output, class_counts, kinds, memory_options, run_options, text_options
 from plre.errors import UsageError
 
 
@@ -124,6 +124,7 @@ def train(
     plre train corpus.txt --method mkn -o baseline.plre
     """
     from plre.cli.console import make_progress, say
+    from plre.reporting import numbers
     from plre.tensorfile import check_target
     from plre.training import train as run
 
@@ -148,7 +149,7 @@ def train(
         starts=starts,
         discounts=kinds(discounts),
         fit_discounts=fit_discounts,
-        classes=numbers(classes, method),
+        classes=class_counts(classes, method),
         contexts=contexts or None,
         class_order=class_order,
         class_least=class_least,
@@ -168,8 +169,7 @@ def train(
         ngrams = " + ".join(f"{n:,}" for n in info["ngrams"])
         if len(lm.components) > 1:
             ngrams = f"{len(lm.components)} components of {sum(info['ngrams']):,}"
-        size = sum(info["bytes"].values()) / 1e6
         say(
-            f"{output}: {lm.metadata['method']}, order {lm.order}, {ngrams} n-grams, {size:.1f} MB, "
+            f"{output}: {lm.metadata['method']}, order {lm.order}, {ngrams} n-grams, {numbers.size(lm.nbytes)}, "
             f"{time.perf_counter() - start:.1f} s"
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from plre.cli.options import as_paths, check_output, memory_options, run_options, text_options
+from plre.cli.options import INTERRUPTED, as_paths, check_output, memory_options, run_options, text_options
 from plre.errors import UsageError
 
 #: What lies beside the model: every trial, and the page.
@@ -117,4 +117,4 @@ def tune(
         )
     if result.interrupted:
         say("the same command goes on from here")
-        raise KeyboardInterrupt
+        raise click.exceptions.Exit(INTERRUPTED)

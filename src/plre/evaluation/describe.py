@@ -6,6 +6,7 @@ from plre.evaluation.report import reads_metadata, signature
 from plre.model.component import Body, Component
 from plre.model.lm import LanguageModel
 from plre.model.ngrams import NgramBody
+from plre.reporting import numbers
 from plre.text.vocabulary import SPECIAL
 
 
@@ -17,7 +18,7 @@ def describe_model(lm: LanguageModel) -> str:
     if "min_count" in about:
         vocabulary += f" ({_rule(about['min_count'])}; <unk>, <s> and </s> included)"
     lines = [
-        f"{lm.path or 'a model in memory'}",
+        f"{lm.path or about.get('source', 'a model in memory')}",
         f"  method      {about['method']}" + (f", preset {about['preset']}" if about.get("preset") else ""),
         f"  order       {lm.order}",
         f"  vocabulary  {vocabulary}",
@@ -36,8 +37,8 @@ def describe_model(lm: LanguageModel) -> str:
         led = max(led - 1, component.members)
         lines += _describe_body(component)
     sizes = about["bytes"]
-    shown = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in sizes.items())
-    lines.append(f"  size        {sum(sizes.values()) / 1e6:.1f} MB: {shown}")
+    shown = ", ".join(f"{name} {numbers.size(size)}" for name, size in sizes.items())
+    lines.append(f"  size        {numbers.size(sum(sizes.values()))}: {shown}")
     if "dev_perplexity" in about:
         lines.append(f"  weights     found on dev text, of which the perplexity is {about['dev_perplexity']:.3f}")
     for trial in about.get("trials", []):
@@ -86,7 +87,8 @@ def _describe_orders(body: NgramBody, component: Component) -> list[str]:
     """A line for each order."""
     about = component.about
     lines = ["  order      n-grams  bytes each  discounts            low rank layers (power, rank)"]
-    for n, (grams, discount) in enumerate(zip(body.sizes, about["discounts"], strict=True), 1):
+    discounts = about.get("discounts", ["-"] * len(body.sizes))  # those of an ARPA file are not known
+    for n, (grams, discount) in enumerate(zip(body.sizes, discounts, strict=True), 1):
         shown = " ".join(f"{d:.3f}" for d in discount) if isinstance(discount, list) else discount
         rungs = "; ".join(f"{power:g}, {rank}" for power, rank in about.get("rungs", {}).get(str(n), []))
         highest = f" (highest {body.highest_rank(n)})" if rungs else ""

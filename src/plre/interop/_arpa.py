@@ -125,9 +125,9 @@ def read_end(at, end, has_weight, powers):
 def read_log(at, end, powers):
     """The log probability that a line begins with, where it ends, and what is wrong with it."""
     value, stop = read_number(at, end, powers)
-    if stop == at or (stop < end and peek8(stop) != _TAB and peek8(stop) != _SPACE):
+    if stop == at or math.isnan(value) or (stop < end and peek8(stop) != _TAB and peek8(stop) != _SPACE):
         return value, at, NO_NUMBER
-    if value > 0 or math.isnan(value):
+    if value > 0:
         return value, at, ABOVE_ZERO
     return value, stop, FINE
 

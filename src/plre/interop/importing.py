@@ -19,7 +19,7 @@ from plre.counts._sorting import put_symbols
 from plre.counts.sorting import Bucket, Windows, sorted_windows
 from plre.errors import ModelFileError
 from plre.interop import _arpa as kernels
-from plre.interop.arpa import ArpaFile, read_arpa
+from plre.interop.arpa import MISSING_UNKNOWN, ArpaFile, read_arpa
 from plre.model.columns import Columns, Order
 from plre.model.component import Component
 from plre.model.lm import LanguageModel
@@ -27,6 +27,7 @@ from plre.model.logs import LogNgrams
 from plre.model.ngrams import assemble
 from plre.progress import Advance, Progress
 from plre.scratch import Scratch, scratch_within, slices
+from plre.text.vocabulary import UNK
 from plre.threads import cpu_count, parallel
 
 #: Memory that an n-gram takes: its word, suffix and numbers, and where longer ones start; and more while its order is
@@ -57,12 +58,15 @@ def import_arpa(
     threads = scratch.threads(threads or cpu_count())
     file = read_arpa(os.fspath(path), threads=threads, progress=progress, scratch=scratch)
     markers = _markers(file)
+    if not file.has[UNK]:
+        progress.note(f"{file.name}: has no <unk>; words that it does not know get log10 P = {MISSING_UNKNOWN:g}")
     with progress.stage("putting n-grams in order", float(sum(map(len, file.orders))), "n-grams") as advance:
         sorter = _Sorter(file, threads, scratch)
         columns = sorter.columns(advance)
     with progress.stage("assembling"):
         body = assemble(columns, LogNgrams, threads=threads, scratch=scratch)
     about = {"order": 1 + len(file.orders), "method": "arpa", "markers": markers, "version": __version__}
+    about["source"] = os.path.basename(file.name)
     return LanguageModel(file.vocab, [Component(body, about={"method": "arpa"})], about)
 
 

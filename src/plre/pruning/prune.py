@@ -16,6 +16,7 @@ from plre.model.storage import header_size
 from plre.progress import Progress
 from plre.pruning.entropy import Judgement, Pruner
 from plre.pruning.tables import read_tables, write_tables
+from plre.reporting import numbers
 from plre.scratch import Scratch, parse_size, scratch_within
 from plre.threads import cpu_count
 
@@ -59,7 +60,7 @@ def prune(
     limit = None if size is None else parse_size(str(size))
     lm = model if isinstance(model, LanguageModel) else open_model(model)
     if limit is not None and lm.nbytes <= limit:
-        progress.note(f"the model has {lm.nbytes / 1e6:.1f} MB already; nothing is left out")
+        progress.note(f"the model has {numbers.size(lm.nbytes)} already; nothing is left out")
         return lm
     ngrams = sum(sum(body.sizes) for each in lm.components if (body := each.body.ngrams()) is not None)
     check_room(ngrams, scratch_within(memory, None))

@@ -80,14 +80,14 @@ def size(value: float | None) -> str:
     """Bytes.
 
     >>> size(102_400_000), size(532)
-    ('102.4 MB', '0.5 kB')
+    ('102.4 MB', '532 bytes')
     """
     if value is None:
         return MISSING
-    for factor, name in ((1e9, "GB"), (1e6, "MB")):
+    for factor, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if value >= factor:
             return f"{value / factor:.1f} {name}"
-    return f"{value / 1e3:.1f} kB"
+    return f"{value:.0f} bytes"
 
 
 def speed(value: float | None) -> str:

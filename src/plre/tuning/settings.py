@@ -79,7 +79,7 @@ class Settings:
         """The options of ``plre train`` that make this."""
         rungs = [word for rung in _written(self.by_order(order)) for word in ("--rung", rung)]
         return [
-            "--preset", "best" if rungs else "fast", *rungs,
+            *(["--preset", "best", *rungs] if rungs else []),
             "--starts", str(self.starts),
             "--discounts", ",".join(self.discounts),
             "--classes", ",".join(map(str, self.classes)),

@@ -90,14 +90,20 @@ def _one_more_clustering(settings: Settings, limits: Limits) -> Iterator[Step]:
     """Add a clustering at the end: random starts go by place, so those before it stay as they are."""
     if len(settings.classes) < _MOST_CLUSTERINGS:
         for size in limits.sizes:
-            yield f"{size} classes more", replace(settings, classes=(*settings.classes, size))
+            yield (
+                f"clustering {len(settings.classes) + 1}, of {size} classes",
+                replace(settings, classes=(*settings.classes, size)),
+            )
 
 
 def _one_less_clustering(settings: Settings, limits: Limits) -> Iterator[Step]:
     """Leave out the last clustering, unless contexts need it."""
     left = settings.classes[:-1]
     if left and all(_clusterings_of(chain) <= len(left) for chain in settings.contexts):
-        yield f"without the {settings.classes[-1]} classes", replace(settings, classes=left)
+        yield (
+            f"without clustering {len(settings.classes)}, of {settings.classes[-1]} classes",
+            replace(settings, classes=left),
+        )
 
 
 def _clusterings_of(chain: str) -> int:
