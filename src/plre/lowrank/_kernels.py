@@ -351,7 +351,9 @@ def solve(
         scale, likelihood = np.ones(w, np.float32), np.zeros(1)
         randomise(0, row1 - row0, rank[b], w, u, seeds[b], u_sums[0])
         randomise(0, col1 - col0, rank[b], w, v, ~seeds[b], v_sums[0])
-        whole = values[entry_start[col0] : entry_start[col1]].sum()
+        whole = np.float32(0)
+        for i in range(entry_start[col0], entry_start[col1]):
+            whole += values[i]
         before, done, anew = -np.inf, 0, steps - fresh
         while done < steps:
             check = tolerance >= 0 and done < anew and done % check_every == check_every - 1
