@@ -157,21 +157,13 @@ class SoftClasses:
     def compute(self, corpus: Seen, threads: int) -> Probabilities:
         """The probability of every event."""
         before, words = (corpus.back("train", place).astype(np.uint64) for place in (self.place, 0))
-        pairs = Numbering(before * np.uint64(corpus.words) + words + np.uint64(1))
-        counts = np.bincount(pairs.found)
-        by_context = np.argsort(before[pairs.first], kind="stable")
-        columns = before[pairs.first][by_context].astype(np.int64)
+        pairs = Numbering(before * np.uint64(corpus.words) + words)  # by context, and then by word
+        values = np.bincount(pairs.found).astype(np.float32)
+        columns, rows = (side[pairs.first].astype(np.int32) for side in (before, words))
         starts = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=corpus.words))]).astype(np.int32)
-        blocks = Blocks(
-            np.array([0, corpus.words], np.int32),
-            np.zeros(corpus.words, np.int32),
-            starts,
-            words[pairs.first][by_context].astype(np.int32),
-        )
-        values = counts[by_context].astype(np.float32)
-        stopping = Stopping(self.steps, -1.0, self.fresh)
-        rank = np.array([self.rank], np.int32)
-        factors = factorise(blocks, values, rank, stopping=stopping, threads=threads)
+        whole = np.array([0, corpus.words], np.int32), np.zeros(corpus.words, np.int32)
+        stopping, rank = Stopping(self.steps, -1.0, self.fresh), np.array([self.rank], np.int32)
+        factors = factorise(Blocks(*whole, starts, rows), values, rank, stopping=stopping, threads=threads)
         left, right = factors.left.reshape(-1, self.rank), factors.right.reshape(-1, self.rank)
         totals = np.bincount(columns, weights=values, minlength=corpus.words)
         return {text: self._asked(corpus, text, left, right, totals) for text in TEXTS}

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from experiments.research.components import ClassModel, HybridModel, Predictor, Setup, SoftClasses, Trained, WordModel
+from experiments.research.components import (
+    DISCOUNTS,
+    ClassModel,
+    HybridModel,
+    Predictor,
+    Setup,
+    SoftClasses,
+    Trained,
+    WordModel,
+    ngram_contexts,
+)
 from experiments.research.corpus import Context, ExchangeClasses, Feature
 
 COARSE, MIDDLE, FINE = ExchangeClasses(100, 1), ExchangeClasses(300, 2), ExchangeClasses(800, 3)
@@ -48,16 +58,12 @@ def _c(place: int, found: ExchangeClasses) -> Feature:
     return Feature(place, found)
 
 
-def _contexts(found: ExchangeClasses, order: int) -> tuple[Context, ...]:
-    return tuple(tuple(_c(k, found) for k in range(1, n)) for n in range(order, 0, -1))
-
-
 #: Contexts for words, from one that few events have to one that all have.
 NEAR_CLASS = ((_c(1, MIDDLE),), ())
 WORD_CLASS = ((W1, _c(2, MIDDLE)), (W1,), *NEAR_CLASS)
 WORD_CLASSES = ((W1, _c(2, MIDDLE), _c(3, COARSE)), *WORD_CLASS)
 CLASS_WORD = ((_c(1, FINE), W2), (_c(1, FINE),), ())
-CLASSES = _contexts(MIDDLE, 5)
+CLASSES = ngram_contexts(5, MIDDLE)
 #: The nearest word by its fine class, older ones by coarser and coarser ones.
 TAPER = (_c(1, FINE), _c(2, MIDDLE), _c(3, COARSE), _c(4, COARSE), _c(5, COARSE))
 TAPERED: tuple[Context, ...] = tuple(TAPER[:n] for n in range(5, -1, -1))
@@ -65,7 +71,7 @@ TAPERED: tuple[Context, ...] = tuple(TAPER[:n] for n in range(5, -1, -1))
 
 def one_sided(found: ExchangeClasses, order: int = 5, discount: str = "Good-Turing") -> ClassModel:
     """Classes of predicted words by what they follow, classes of contexts by what follows them."""
-    contexts = _contexts(found._replace(role="context"), order)
+    contexts = ngram_contexts(order, found._replace(role="context"))
     return ClassModel(found._replace(role="predicted"), order, discount, contexts)
 
 
@@ -115,15 +121,7 @@ HYPOTHESES = (
     Hypothesis(
         "count cutoffs in class models",
         "class n-grams seen once are most of the model and say little",
-        {
-            name: beside(*classes(discount=name))
-            for name in (
-                "singletons cut from order 5",
-                CUT,
-                "singletons cut from order 3",
-                "counts below 3 cut from order 3",
-            )
-        },
+        {name: beside(*classes(discount=name)) for name in DISCOUNTS if "cut" in name},
     ),
     Hypothesis(
         "hybrid contexts, in parallel",

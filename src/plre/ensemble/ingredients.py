@@ -206,9 +206,8 @@ class HybridContexts(Ingredient):
         """Count the contexts and smooth them."""
         text = get(self.text)
         maps = [None if names is None else get(names).symbols for names in self.maps]
-        return build_tree(
-            text.ids, len(text.vocab), maps, self.slots, cut=self.cut, markers=text.markers, **how.named
-        )  # fmt: skip
+        whole = text.ids, len(text.vocab)
+        return build_tree(*whole, maps, self.slots, cut=self.cut, markers=text.markers, **how.named)
 
     def work(self, get: Get) -> float:
         """Words of the text, for each slot."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from plre.reporting import numbers
 from plre.reporting.chart import Chart, Line, Point, even_ticks
 from plre.tuning.journal import Trial, best_of
-from plre.tuning.settings import Settings
 
 #: Colours and markers: the best, all trials, and a second kind of trials.
 _BEST, _ALL, _OTHER = 0, 2, 3
@@ -21,28 +21,15 @@ def trial_charts(trials: Sequence[Trial]) -> list[Chart]:
     """The charts for which there is something to show."""
     made = [
         _time_chart(trials),
-        _against("the size of the model", "MB", trials, {"trials": lambda trial: _megabytes(trial)}),
-        _against(
-            "the ranks of the low rank bigram, added up",
-            "sum of ranks",
-            trials,
-            {"trials": lambda trial: _rank(trial.settings)},
-        ),
+        _against("the size of the model", "MB", trials, trials=_megabytes),
+        _against("the ranks of the low rank bigram, added up", "sum of ranks", trials, trials=_rank),
         _against(
             "the highest power of low rank layers",
             "power",
             trials,
-            {
-                "bigrams": lambda trial: _power(trial.settings, 2),
-                "orders 3 and up": lambda trial: _power(trial.settings, _SLICES),
-            },
+            **{"bigrams": partial(_power, order=2), "orders 3 and up": partial(_power, order=_SLICES)},
         ),
-        _against(
-            "the number of classes, of all clusterings",
-            "classes",
-            trials,
-            {"trials": lambda trial: float(sum(trial.settings.classes))},
-        ),
+        _against("the number of classes, of all clusterings", "classes", trials, trials=_classes),
     ]
     return [chart for chart in made if chart is not None]
 
@@ -63,14 +50,12 @@ def _time_chart(trials: Sequence[Trial]) -> Chart | None:
     return _chart("time", "seconds since the search began", lines)
 
 
-def _against(
-    what: str, unit: str, trials: Sequence[Trial], values: dict[str, Callable[[Trial], float | None]]
-) -> Chart | None:
+def _against(what: str, unit: str, tried: Sequence[Trial], **values: Callable[[Trial], float | None]) -> Chart | None:
     """Trials as points; the best one is marked. Nothing if all have the same value."""
-    best = best_of(trials)
+    best = best_of(tried)
     if best is None or best.perplexity is None:
         return None
-    done = [trial for trial in trials if trial.perplexity is not None]
+    done = [trial for trial in tried if trial.perplexity is not None]
     near = [trial for trial in done if (trial.perplexity or 0.0) <= _NEAR * best.perplexity]
     lines = []
     for style, (name, value) in enumerate(values.items(), _ALL):
@@ -100,9 +85,13 @@ def _megabytes(trial: Trial) -> float | None:
     return None if trial.bytes is None else trial.bytes / 1e6
 
 
-def _rank(settings: Settings) -> float:
-    return float(sum(rung.rank.fixed for rung in settings.ladders.get(2, ())))
+def _rank(trial: Trial) -> float:
+    return float(sum(rung.rank.fixed for rung in trial.settings.ladders.get(2, ())))
 
 
-def _power(settings: Settings, order: int) -> float | None:
-    return max((rung.power for rung in settings.ladders.get(order, ())), default=None)
+def _power(trial: Trial, order: int) -> float | None:
+    return max((rung.power for rung in trial.settings.ladders.get(order, ())), default=None)
+
+
+def _classes(trial: Trial) -> float:
+    return float(sum(trial.settings.classes))
