@@ -11,8 +11,9 @@ import plre
 from plre import scratch as module
 from plre.ensemble import recipe
 from plre.errors import NoRoomError, PlreError, PlreWarning, UsageError
-from plre.scratch import Growing, Mapped, Runs, Scratch, Stored, parse_size
+from plre.scratch import Anonymous, Growing, Mapped, Runs, Scratch, Stored, parse_size
 from plre.store import Resources
+from plre.tensorfile import release
 from tests.small_pieces import cut_small
 
 
@@ -196,3 +197,33 @@ def test_what_is_counted_leaves_less_room() -> None:
 def test_too_little_memory_is_refused(text: list[str]) -> None:
     with pytest.raises(UsageError, match="at least 200M"):
         plre.train(text, memory="10M")
+
+
+def test_growing_columns_keep_what_was_written_and_are_counted_while_they_are_used() -> None:
+    scratch = Scratch(10**9)
+    column = Growing(scratch, np.int64)
+    parts = np.array_split(np.arange(500_000), 7)  # more than a column has room for at first
+    for part in parts:
+        column.append(part)
+    whole = column.finish()
+    release(whole)  # only what is mapped from a file is let go of
+    np.testing.assert_array_equal(whole, np.arange(500_000))
+    assert scratch.held == whole.nbytes
+    part = whole[5:9]
+    del column, whole
+    assert scratch.held == 500_000 * 8
+    del part
+    assert scratch.held == 0
+
+
+def test_columns_grow_where_memory_cannot_be_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Anonymous, size: int) -> None:
+        raise SystemError("mmap: resizing not available--no mremap()")
+
+    monkeypatch.setattr(Anonymous, "resize", refuse)
+    scratch = Scratch(10**9)
+    column = Growing(scratch, np.float64)
+    for k in range(20):
+        column.append(np.full(30_000, k / 7))
+    np.testing.assert_array_equal(column.finish(), np.repeat(np.arange(20) / 7, 30_000))
+    assert scratch.held == 20 * 30_000 * 8

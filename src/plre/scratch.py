@@ -35,6 +35,8 @@ OF_PROCESS = 300_000_000
 #: What work on pieces of long arrays takes, whatever their length: of one thing that is made, and of each thread.
 _WORK = 600_000_000
 _OF_THREAD = 60_000_000
+#: Bytes that a growing column has at first; pages that nothing was written to take no memory.
+_FIRST_ROOM = 1 << 20
 
 
 class Scratch:
@@ -56,11 +58,7 @@ class Scratch:
 
     def hold(self, array: NDArray[Any]) -> Release | None:
         """Count an array until nobody has it any more, or until what this gives is called; None if there is no room."""
-        with self._lock:
-            if not self._fits(array.nbytes):
-                return None
-            self.held += array.nbytes
-        return weakref.finalize(array, self._release, array.nbytes)
+        return weakref.finalize(array, self.give_up, array.nbytes) if self.take(array.nbytes) else None
 
     def column(self, array: NDArray[Any]) -> Column:
         """An array as a column: itself, or in a file if there is no room."""
@@ -75,14 +73,18 @@ class Scratch:
         for array in arrays:
             with self._lock:
                 self.held += array.nbytes
-            weakref.finalize(array, self._release, array.nbytes)
+            weakref.finalize(array, self.give_up, array.nbytes)
 
-    def _fits(self, size: int) -> bool:
-        fits = self.memory is None or self.held + size <= self.memory
-        self.is_short |= not fits
+    def take(self, size: int) -> bool:
+        """Count so many bytes, if there is room for them."""
+        with self._lock:
+            fits = self.memory is None or self.held + size <= self.memory
+            self.is_short |= not fits
+            self.held += size if fits else 0
         return fits
 
-    def _release(self, size: int) -> None:
+    def give_up(self, size: int) -> None:
+        """Count so many bytes no more."""
         with self._lock:
             self.held -= size
 
@@ -198,6 +200,49 @@ class Mapped:
         return found
 
 
+class _Counted:
+    """Bytes that count as memory until nobody has this any more."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        self.scratch = scratch
+        self.size = 0
+
+    def add(self, size: int) -> bool:
+        """Count more, if there is room for them."""
+        fits = self.scratch.take(size)
+        self.size += size if fits else 0
+        return fits
+
+    def __del__(self) -> None:
+        self.scratch.give_up(self.size)
+
+
+class Anonymous(mmap.mmap):
+    """Memory that grows where it is; pages that nothing was written to take none."""
+
+    counted: _Counted
+
+    @staticmethod
+    def of(counted: _Counted, size: int) -> Anonymous:
+        """Memory for so many bytes."""
+        private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+        made = Anonymous(-1, size, **private)
+        made.counted = counted
+        return made
+
+    def grown(self, size: int) -> Anonymous:
+        """The same with room for so many bytes."""
+        try:
+            self.resize(size)
+        except SystemError:  # not every system can do that
+            other = Anonymous.of(self.counted, size)
+            other[: len(self)] = self[:]
+            return other
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            self.madvise(mmap.MADV_HUGEPAGE)
+        return self
+
+
 class Growing:
     """A column that is made from its beginning to its end."""
 
@@ -205,38 +250,30 @@ class Growing:
         self.scratch = scratch
         self.dtype = np.dtype(dtype)
         self.size = 0
-        self._pieces: list[NDArray[Any]] = []
+        self._room = Anonymous.of(_Counted(scratch), _FIRST_ROOM)
         self._file: _File | None = None
 
     def append(self, array: NDArray[Any]) -> None:
-        """Put an array at the end; it must not be changed any more."""
-        array = np.ascontiguousarray(array, self.dtype)
-        self.size += len(array)
-        if self._file is None:
-            if self.scratch.hold(array):
-                self._pieces.append(array)
-                return
+        """Put an array at the end."""
+        data = np.ascontiguousarray(array, self.dtype)
+        if self._file is None and not self._room.counted.add(data.nbytes):
             self._file = self.scratch.file()
-            for piece in self._pieces:
-                self._file.write(piece)
-            self._pieces.clear()
-        self._file.write(array)
+            self._file.write(np.frombuffer(self._room, self.dtype, self.size))
+            self._room = Anonymous.of(_Counted(self.scratch), _FIRST_ROOM)
+        if self._file is not None:
+            self._file.write(data)
+        else:
+            begin = self.size * self.dtype.itemsize
+            if begin + data.nbytes > len(self._room):
+                self._room = self._room.grown(max(begin + data.nbytes, 4 * len(self._room)))
+            np.frombuffer(self._room, np.uint8)[begin : begin + data.nbytes] = data.view(np.uint8)
+        self.size += len(data)
 
     def finish(self) -> Column:
         """The whole column: an array, or a :class:`Stored` one."""
         if self._file is not None:
             return Stored(self._file, self.dtype, self.size)
-        if len(self._pieces) == 1:
-            return self._pieces[0]
-        whole = np.empty(self.size, self.dtype)
-        at = 0
-        self._pieces.reverse()
-        while self._pieces:  # each is given back as soon as it was copied
-            piece = self._pieces.pop()
-            whole[at : at + len(piece)] = piece
-            at += len(piece)
-        self.scratch.count(whole)
-        return whole
+        return np.frombuffer(self._room, self.dtype, self.size)
 
 
 class Runs:

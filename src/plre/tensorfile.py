@@ -18,13 +18,14 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plre.errors import ModelFileError, UsageError
+from plre.scratch import Anonymous
 
 _DTYPES: dict[str, np.dtype[Any]] = {
     "U64": np.dtype("<u8"),
@@ -72,13 +73,10 @@ def header(metadata: dict[str, str], shapes: Shapes) -> bytes:
     return len(text).to_bytes(8, "little") + text
 
 
-def chunks(tensor: NDArray[Any]) -> Iterator[memoryview]:
-    """The bytes of a tensor, some at a time; what is mapped from a file takes no more memory than that."""
+def chunks(tensor: NDArray[Any]) -> list[NDArray[np.uint8]]:
+    """The bytes of a tensor, some at a time: whoever has read them should :func:`release` them."""
     data = tensor.view(np.uint8)
-    for start in range(0, len(data), _CHUNK):
-        chunk = data[start : start + _CHUNK]
-        yield memoryview(chunk)
-        release(chunk)
+    return [data[start : start + _CHUNK] for start in range(0, len(data), _CHUNK)]
 
 
 def write(path: str, head: bytes, tensors: Iterable[NDArray[Any]]) -> None:
@@ -92,7 +90,8 @@ def write(path: str, head: bytes, tensors: Iterable[NDArray[Any]]) -> None:
             file.write(head)
             for tensor in tensors:
                 for chunk in chunks(tensor):
-                    file.write(chunk)
+                    file.write(memoryview(chunk))
+                    release(chunk)
             file.flush()
             os.fsync(file.fileno())
             if temporary is None:
@@ -224,7 +223,7 @@ def release(array: NDArray[Any]) -> None:
     base: Any = array
     while isinstance(base, np.ndarray | memoryview):
         base = base.base if isinstance(base, np.ndarray) else base.obj
-    if not isinstance(base, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
+    if not isinstance(base, mmap.mmap) or isinstance(base, Anonymous) or not hasattr(mmap, "MADV_DONTNEED"):
         return
     whole = np.frombuffer(base, np.uint8)
     first = array.ctypes.data - whole.ctypes.data

@@ -65,7 +65,9 @@ for command in (
 
 def main() -> None:
     """Run, and leave with 0 (done), 1 (bad data) or 2 (bad usage)."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    gc.freeze()  # so that nothing is looked through for garbage once more at the end
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:

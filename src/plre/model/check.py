@@ -23,7 +23,8 @@ _TOLERANCE = 0.1
 
 def verify(lm: LanguageModel) -> None:
     """Raise :class:`ModelFileError` for a model that was changed, or whose parts do not fit together."""
-    if "digest" in lm.metadata and storage.checksum(lm) != lm.metadata["digest"]:
+    digest = lm.metadata.get("digest")
+    if digest is not None and digest != storage.checksum(lm) and digest != storage.old_checksum(lm):
         raise ModelFileError(f"{lm.path}: its data was damaged after it was written; copy or train it again")
     try:
         _check_words(lm)

@@ -25,6 +25,7 @@ from plre.model.component import KINDS, Body, Component
 from plre.model.gates import Gates
 from plre.tensorfile import Tensors
 from plre.text.vocabulary import SPECIAL, Vocabulary
+from plre.threads import cpu_count, parallel
 
 if TYPE_CHECKING:
     from plre.model.lm import LanguageModel
@@ -82,13 +83,29 @@ def _describe(component: Component) -> dict[str, Any]:
 
 
 def checksum(lm: LanguageModel) -> str:
-    """A checksum of everything in a model's file but itself."""
+    """A checksum of everything in a model's file but itself: of the checksums of its pieces."""
     tensors = tensors_of(lm)
-    hasher = hashlib.blake2b(_header(lm, tensors, "")[1], digest_size=8)
-    for tensor in tensors.values():
-        for chunk in file.chunks(tensor):
-            hasher.update(chunk)
-    return hasher.hexdigest()
+    whole = hashlib.blake2b(_header(lm, tensors, "")[1], digest_size=8)
+    pieces = [chunk for tensor in tensors.values() for chunk in file.chunks(tensor)]
+    for own in parallel(_digest, pieces, cpu_count()):
+        whole.update(own)
+    return whole.hexdigest()
+
+
+def _digest(chunk: NDArray[np.uint8]) -> bytes:
+    found = hashlib.blake2b(chunk).digest()
+    file.release(chunk)
+    return found
+
+
+def old_checksum(lm: LanguageModel) -> str:
+    """The checksum that files have which were written before pieces had checksums of their own."""
+    tensors = tensors_of(lm)
+    whole = hashlib.blake2b(_header(lm, tensors, "")[1], digest_size=8)
+    for chunk in (chunk for tensor in tensors.values() for chunk in file.chunks(tensor)):
+        whole.update(chunk)
+        file.release(chunk)
+    return whole.hexdigest()
 
 
 def save(lm: LanguageModel, path: str) -> dict[str, Any]:
