@@ -57,6 +57,7 @@ PARTS = [
     ("interop",),
     ("kenlm",),
     ("pruning", "ensemble"),
+    ("exporting",),
     ("training",),
     ("evaluation",),
     ("tuning",),
