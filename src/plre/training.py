@@ -177,6 +177,7 @@ def text_facts(text: EncodedText, min_count: int | None) -> dict[str, Any]:
         "min_count": min_count,
         "tokens": len(text.ids) - text.sentences,
         "sentences": text.sentences,
+        **({} if text.types is None else {"unknown_types": text.types}),
         "version": __version__,
     }
 

@@ -155,11 +155,13 @@ def test_eval_and_score(files: Path, model: str, capsys: pytest.CaptureFixture[s
     scores = [float(x) for x in capsys.readouterr().out.split()]
     assert sum(scores) == pytest.approx(data["logprob10"], abs=1e-3)
     assert run(["eval", model, test, "--words", "--format", "tsv", "-q"]) == 0
-    assert capsys.readouterr().out.count("\n") == data["tokens"] + 3
+    table, report = capsys.readouterr()
+    assert table.count("\n") == data["tokens"] + 1
+    assert report.startswith("text\tperplexity")
     assert run(["eval", model, test, "--words", "--format", "json", "-q"]) == 0
     *rows, last = map(json.loads, capsys.readouterr().out.splitlines())
     assert len(rows) == data["tokens"]
-    assert rows[0].keys() == {"sentence", "word", "logprob10", "order"}
+    assert rows[0].keys() == {"sentence", "position", "word", "oov", "surprisal", "logprob10", "order"}
     assert last["perplexity"] == data["perplexity"]
     assert run(["eval", model, "-", "-"]) == 2
     assert "only once" in capsys.readouterr().err

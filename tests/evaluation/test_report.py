@@ -9,7 +9,7 @@ import plre
 from plre.errors import PlreWarning, UsageError
 from plre.evaluation.describe import describe_model
 from plre.evaluation.report import render
-from plre.evaluation.words import WordLines
+from plre.evaluation.words import COLUMNS, WordLines
 
 
 @pytest.fixture(scope="module")
@@ -106,10 +106,14 @@ def test_signature_says_how(lm: plre.LanguageModel, text: list[str]) -> None:
 def test_every_word(lm: plre.LanguageModel) -> None:
     lines: list[str] = []
     plre.evaluate(lm, LINES, also=WordLines(lm, lines.append))
-    rows = [line.split("\t") for line in lines]
-    assert [row[1] for row in rows[:5]] == ["w1", "w2", "<unk>", "</s>", "w3"]
+    head, *rows = [line.split("\t") for line in lines]
+    assert head == list(COLUMNS)
+    assert [row[2] for row in rows[:5]] == [*LINES[0].split(), "</s>", LINES[1].split()[0]]
+    assert [row[3] for row in rows[:4]] == ["0", "0", "1", "0"]
     assert [row[0] for row in rows] == ["1"] * 4 + ["2"] * 2 + ["3"] + ["4"] * 4
-    assert sum(float(row[2]) for row in rows[:4]) == pytest.approx(lm.score(LINES[0]), abs=1e-5)
+    assert [row[1] for row in rows[:6]] == ["1", "2", "3", "4", "1", "2"]
+    assert sum(float(row[5]) for row in rows[:4]) == pytest.approx(lm.score(LINES[0]), abs=1e-5)
+    assert [float(row[4]) for row in rows] == pytest.approx([-math.log2(10) * float(row[5]) for row in rows], abs=1e-4)
     sentences: list[str] = []
     plre.evaluate(lm, LINES, also=WordLines(lm, sentences.append, "kenlm"))
     assert len(sentences) == 4

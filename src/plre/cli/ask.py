@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from plre.cli.options import model_argument
+from plre.cli.options import model_argument, unknown_option, with_unknown
 
 
 def _load(model: str) -> Any:
@@ -39,10 +39,13 @@ def _bars(rows: list[tuple[str, float]], digits: int) -> str:
 @click.argument("context", nargs=-1, metavar="[WORD...]")
 @click.option("-k", type=click.IntRange(1), default=10, show_default=True, help="How many.")
 @click.option("--special", is_flag=True, help="Let <unk> be among them.")
+@unknown_option
 @click.option("--format", "style", type=click.Choice(["text", "json", "tsv"]), default="text", show_default=True)
-def next_words(model: str, context: tuple[str, ...], k: int, special: bool, style: str) -> None:
+def next_words(
+    model: str, context: tuple[str, ...], k: int, special: bool, unknown_types: str | None, style: str
+) -> None:
     """Print the words that MODEL expects after WORD..., or at the start of a sentence if there are none."""
-    rows = _load(model).next_words(" ".join(context) or "<s>", k, special=special)
+    rows = with_unknown(_load(model), unknown_types).next_words(" ".join(context) or "<s>", k, special=special)
     _print(rows, style, 5)
 
 

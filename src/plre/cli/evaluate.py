@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from plre.cli.options import check_output, model_argument, run_options, text_options
+from plre.cli.options import check_output, model_argument, run_options, text_options, unknown_option, with_unknown
 
 
 @click.command("eval", short_help="Perplexity of a text, every way of counting it.")
@@ -25,8 +25,10 @@ from plre.cli.options import check_output, model_argument, run_options, text_opt
 @click.option(
     "--words",
     is_flag=True,
-    help="First every word: sentence, word, log10 probability, order matched; a JSON object a line with --format json.",
+    help="Every word with its surprisal, as a table with tabs (or a JSON object a line with --format json); the report "
+    "goes to standard error.",
 )
+@unknown_option
 @text_options
 @run_options
 def evaluate(
@@ -34,6 +36,7 @@ def evaluate(
     texts: tuple[str, ...],
     style: str,
     words: bool,
+    unknown_types: str | None,
     errors: Any,
     skip_markers: bool,
     threads: int | None,
@@ -49,7 +52,7 @@ def evaluate(
 
     check_output(None, texts, "")
     progress = make_progress(quiet)
-    lm = open_model(model, threads=threads, progress=progress)
+    lm = with_unknown(open_model(model, threads=threads, progress=progress), unknown_types)
     paths = [Path(path) for text in texts for path in expand(text)]
     reports = []
     for path in paths:
@@ -59,23 +62,31 @@ def evaluate(
         )
         if lines:
             lines.finish()
-    if words and style in ("text", "tsv"):
-        print()  # between the two tables
-    print(render(reports, style, one_line=words))
+    table = words and style in ("text", "tsv")  # which programs read
+    print(render(reports, style, one_line=words), file=sys.stderr if table else None)
 
 
 @click.command(short_help="log10 probability of each line.")
 @model_argument
 @click.argument("text", default="-", metavar="[TEXT]")
+@unknown_option
 @text_options
 @run_options
-def score(model: str, text: str, errors: Any, skip_markers: bool, threads: int | None, quiet: bool) -> None:
+def score(
+    model: str,
+    text: str,
+    unknown_types: str | None,
+    errors: Any,
+    skip_markers: bool,
+    threads: int | None,
+    quiet: bool,
+) -> None:
     """Print the log10 probability of each line of TEXT (standard input if none is given), in the same order."""
     from plre.cli.console import make_progress
     from plre.interop.opening import open_model
 
     progress = make_progress(quiet or text == "-")
-    lm = open_model(model, threads=threads, progress=progress)
+    lm = with_unknown(open_model(model, threads=threads, progress=progress), unknown_types)
     if text == "-" and threads is None:
         threads = 1  # each line is answered when it has come, not when the next ones have
     for scores in lm.score_text(text, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress):

@@ -6,12 +6,15 @@ import glob
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from plre.errors import UsageError
 from plre.files import check_writable
+
+if TYPE_CHECKING:
+    from plre.model.lm import LanguageModel
 
 #: Exit codes.
 DONE, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -35,6 +38,25 @@ def text_options(function: F) -> F:
     ):
         function = option(function)
     return function
+
+
+def unknown_option(function: F) -> F:
+    """Add the option about unknown words."""
+    return click.option(
+        "--unknown-types",
+        metavar="N",
+        help="An unknown word gets one Nth of the probability of <unk>, which stands for N words; auto: as many as the "
+        "model estimates.  [default: all of it]",
+    )(function)
+
+
+def with_unknown(lm: LanguageModel, types: str | None) -> LanguageModel:
+    """The model with that option."""
+    if types is None:
+        return lm
+    if types != "auto" and not types.isdecimal():
+        raise UsageError(f"--unknown-types is a whole number or auto, not {types!r}")
+    return lm.share_unknown(None if types == "auto" else int(types))
 
 
 def memory_options(function: F) -> F:

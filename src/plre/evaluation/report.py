@@ -79,6 +79,26 @@ class Report:
         """Perplexity without unknown words and ``</s>``."""
         return self.tally.perplexity(oov=False, eos=False)
 
+    @property
+    def bits(self) -> float:
+        """The information in the text: -log2 of its probability."""
+        return -self.logprob10 * math.log2(10)
+
+    @property
+    def bits_per_word(self) -> float:
+        """Bits of the whole text, sentence ends included, for each word."""
+        return self.bits / self.words if self.words else math.nan
+
+    @property
+    def bits_per_character(self) -> float:
+        """Bits of the whole text for each character, white space included."""
+        return self.bits / int(self.tally.letters[0]) if self.tally.letters[0] else math.nan
+
+    @property
+    def bits_per_byte(self) -> float:
+        """Bits of the whole text for each byte of UTF-8, white space included."""
+        return self.bits / int(self.tally.letters[1]) if self.tally.letters[1] else math.nan
+
     def as_dict(self) -> dict[str, Any]:
         """All numbers, by the names that the JSON format has."""
         return {
@@ -92,6 +112,9 @@ class Report:
             "sentences": self.sentences,
             "oov": self.oov,
             "logprob10": _number(self.logprob10),
+            "bits_per_word": _number(self.bits_per_word),
+            "bits_per_character": _number(self.bits_per_character),
+            "bits_per_byte": _number(self.bits_per_byte),
             "matched": {str(n): int(hits) for n, hits in enumerate(self.tally.hits, 1)},
             "seconds": self.seconds,
             "signature": self.signature,
@@ -122,6 +145,8 @@ class Report:
                 f"  sentences (</s>)               {self.sentences:>12,}",
                 f"  OOV                            {self.oov:>12,}   {share:.2%} of words",
                 f"  log10 probability              {self.logprob10:>12,.1f}",
+                f"  bits per word                  {self.bits_per_word:>12.3f}   "
+                f"{self.bits_per_character:.3f} per character, {self.bits_per_byte:.3f} per byte",
                 f"  longest n-gram matched           {matched}",
                 f"  time                           {self.seconds:>11.2f}s   {rate:,.0f} tokens/s",
                 f"  signature  {self.signature}",

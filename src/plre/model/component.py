@@ -9,7 +9,7 @@ A component predicts symbols: words, or classes of words. Its body knows how, an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -90,6 +90,16 @@ class Component:
     def members(self) -> int:
         """How many of the components after it this one leads."""
         return self.gates.members if self.gates else 0
+
+    def with_share(self, words: int, word: int, share: float) -> Component:
+        """The same, but one of so many words gets only this share of what it has."""
+        symbols, shares = self.symbols, self.shares
+        if symbols is None or shares is None:
+            symbols, shares = np.arange(words + 1, dtype=np.int32), np.ones(words + 1, np.float32)
+            symbols[-1], shares[-1] = self.body.symbols, 0
+        shares = shares.copy()
+        shares[word] *= np.float32(share)
+        return replace(self, symbols=symbols, shares=shares)
 
     def let_go(self) -> None:
         """Keep nothing in memory that can be read from a file again."""

@@ -248,6 +248,27 @@ class LanguageModel:
         """What an ARPA file says of ``<s>`` after a state, which other models never predict: log10 P, or -inf."""
         return self._steps.start_again(checked([state])[0])
 
+    def share_unknown(self, types: int | None = None) -> LanguageModel:
+        """The same model with P(``<unk>``) divided among the words that it stands for, so that each gets its share.
+
+        A model says how probable it is that *some* unknown word comes: as a word among others that is too much.
+        ``types`` is how many such words there are; by default the model's own estimate, from words that its text had
+        once or twice. What is said of all words that are known does not change.
+        """
+        wanted = self.unknown_types if types is None else whole("types", types)
+        if not wanted:
+            raise UsageError(
+                f"{self.path or 'the model'} does not say how many words <unk> stands for; give their number, 1 or more"
+            )
+        made = [each.with_share(len(self.vocab), UNK, 1 / wanted) for each in self.components]
+        return LanguageModel(self.vocab, made, {**self.metadata, "unknown_types": 1, "unknown_shared": wanted})
+
+    @property
+    def unknown_types(self) -> int | None:
+        """How many words ``<unk>`` stands for, as far as the text said: None if that is not known."""
+        found = self.metadata.get("unknown_types")
+        return max(found, 1) if isinstance(found, int) else None
+
     def context(self, state: State) -> list[str]:
         """The words that a state stands for, oldest first: as much of the past as still matters."""
         return [self.vocab.word(int(w)) for w in self._steps.context(checked([state])[0])]

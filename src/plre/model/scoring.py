@@ -22,14 +22,22 @@ if TYPE_CHECKING:
     from plre.model.lm import LanguageModel
 
 
+#: Bytes of UTF-8 below that, with their sign, are not the first of a letter.
+_FIRST_OF_LETTER = -64
+
+
 @dataclass(frozen=True)
 class Scored:
-    """A piece of text with the probability of each position, from ``first`` on (before that is context)."""
+    """A piece of text with the probability of each position, from ``first`` on (before that is context).
+
+    ``text`` is the piece as it was written, without the context, if it comes from a text.
+    """
 
     ids: NDArray[np.int32]
     probs: NDArray[np.float64]
     matched: NDArray[np.int8]
     first: int = 0
+    text: bytes = b""
 
 
 class Tally:
@@ -43,12 +51,15 @@ class Tally:
         self.logprob10 = np.zeros(3)
         #: How many positions matched an n-gram of order 1, 2, ...
         self.hits = np.zeros(order, np.int64)
+        #: Characters and bytes of the text, white space included.
+        self.letters = np.zeros(2, np.int64)
 
     def add(self, other: Tally) -> None:
         """Add another text's sums to this one's."""
         self.counts += other.counts
         self.logprob10 += other.logprob10
         self.hits += other.hits
+        self.letters += other.letters
 
     def perplexity(self, *, oov: bool = True, eos: bool = True) -> float:
         """10 to the mean of -log10 P, with or without unknown words and sentence ends."""
@@ -57,18 +68,18 @@ class Tally:
         return float(10 ** (-self.logprob10[kinds].sum() / tokens)) if tokens else float("nan")
 
 
-def score_ids(lm: LanguageModel, ids: NDArray[np.int32], first: int = 0) -> Scored:
+def score_ids(lm: LanguageModel, ids: NDArray[np.int32], first: int = 0, text: bytes = b"") -> Scored:
     """The probability of each position given those before it."""
-    return _score_padded(lm, np.concatenate([np.full(lm.reach, len(lm.vocab), np.int32), ids]), first)
+    return _score_padded(lm, np.concatenate([np.full(lm.reach, len(lm.vocab), np.int32), ids]), first, text)
 
 
-def _score_padded(lm: LanguageModel, padded: NDArray[np.int32], first: int = 0) -> Scored:
+def _score_padded(lm: LanguageModel, padded: NDArray[np.int32], first: int = 0, text: bytes = b"") -> Scored:
     """:func:`score_ids` for ids that have as many words before them as the model can use."""
     ids = padded[lm.reach :]
     probs, matched = np.empty(len(ids)), np.empty(len(ids), np.int8)
     plan = lm.plan
     kernels.score_ids(plan.texts, padded, plan.work_space(), probs, matched)
-    return Scored(ids, probs, matched, first)
+    return Scored(ids, probs, matched, first, text)
 
 
 def score_orders(lm: LanguageModel, ids: NDArray[np.int32]) -> NDArray[np.float64]:
@@ -95,7 +106,7 @@ def score_lines(
     padded[lm.reach + 1 :] = encoded[:-1]
     if not bos:
         padded[padded == BOS] = len(lm.vocab)
-    scored = _score_padded(lm, padded)
+    scored = _score_padded(lm, padded, text=data)
     if each:
         kernels.line_scores(scored.ids, scored.probs, eos, lines)
     return tally_scored(lm, scored), lines, bad
@@ -127,17 +138,18 @@ def score_words(
     """Every position of a text, piece by piece: pieces of whole sentences, or of one stream of words."""
     source, total = sized(source)
 
-    def encode(block: Block) -> NDArray[np.int32]:
-        ids = encode_block(lm.vocab, valid(block, options.errors), options)
-        return sentences(ids) if lm.markers else ids
+    def encode(block: Block) -> tuple[NDArray[np.int32], bytes]:
+        block = valid(block, options.errors)
+        ids = encode_block(lm.vocab, block, options)
+        return (sentences(ids) if lm.markers else ids), block.data
 
     with progress.stage("scoring", total, "B") as advance:
 
-        def pieces() -> Iterator[tuple[NDArray[np.int32], int]]:
-            """Ids, and how many of them only are the context of the others."""
+        def pieces() -> Iterator[tuple[NDArray[np.int32], int, bytes]]:
+            """Ids, how many of them only are the context of the others, and the others as they are written."""
             context = np.empty(0, np.int32)
-            for block, ids in overlapped(encode, raw_blocks(source, stream=not lm.markers), threads):
-                yield np.concatenate([context, ids]), len(context)
+            for block, (ids, text) in overlapped(encode, raw_blocks(source, stream=not lm.markers), threads):
+                yield np.concatenate([context, ids]), len(context), text
                 if not lm.markers:
                     context = np.concatenate([context, ids])[max(0, len(context) + len(ids) - lm.reach + 1) :]
                 advance(block.read)
@@ -159,6 +171,8 @@ def tally_scored(lm: LanguageModel, scored: Scored) -> Tally:
         tally.logprob10,
         tally.hits,
     )
+    letters = np.frombuffer(scored.text, np.int8)
+    tally.letters += np.array([np.count_nonzero(letters >= _FIRST_OF_LETTER), len(letters)])
     return tally
 
 

@@ -45,6 +45,8 @@ class EncodedText:
     markers: bool
     sentences: int
     unknown: int
+    #: How many different words ``<unk>`` stands for; None if that is not known.
+    types: int | None = None
 
     @property
     def words(self) -> int:
@@ -100,10 +102,12 @@ def encode_text(
             owners.append(owner)
             pieces.append(piece)
             advance(block.read)
-        numbers = None
+        numbers, types = None, None
         if vocab is None:
-            vocab, numbers = merge(everyone, min_count)
-            if min_count > 1 and (given := sum(int(builder.counts[UNK]) for builder in everyone)):
+            vocab, numbers, types = merge(everyone, min_count)
+            given = sum(int(builder.counts[UNK]) for builder in everyone)
+            types = None if given else types
+            if min_count > 1 and given:
                 progress.note(
                     f"the text itself holds <unk> {given:,} times, and words seen less than {min_count} times join it; "
                     "text in which rare words are <unk> already, such as WikiText, is trained with --min-count 1"
@@ -121,7 +125,7 @@ def encode_text(
         for run, (piece, special) in overlapped(finished, iter(range(len(owners))), threads):
             counts += special
             ids.append(piece[:-1] if options.markers and run == len(owners) - 1 else piece)
-    text = EncodedText(ids.finish(), vocab, options.markers, int(counts[EOS]), int(counts[UNK]))
+    text = EncodedText(ids.finish(), vocab, options.markers, int(counts[EOS]), int(counts[UNK]), types)
     if not text.words:
         raise TextError(f"{describe(source)}: holds no words; there is nothing to learn from")
     if text.unknown == text.words:

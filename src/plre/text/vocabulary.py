@@ -198,10 +198,11 @@ class VocabularyBuilder:
         kernels.fill_slots(self.slots, self.hashes, len(self))
 
 
-def merge(builders: list[VocabularyBuilder], min_count: int) -> tuple[Vocabulary, list[NDArray[np.int32]]]:
-    """One vocabulary from several builders, and the new id of each builder's words.
+def merge(builders: list[VocabularyBuilder], min_count: int) -> tuple[Vocabulary, list[NDArray[np.int32]], int]:
+    """One vocabulary from several builders, the new id of each builder's words, and how many words are unknown.
 
-    Words seen less than ``min_count`` times become ``<unk>``. Ids fall with frequency and ties fall by the hash, so the
+    Words seen less than ``min_count`` times become ``<unk>``; unknown are these and those that the text does not have,
+    of which the number is estimated. Ids fall with frequency and ties fall by the hash, so the
     result does not depend on how the text was shared out among the builders.
     """
     hashes = np.concatenate([b.hashes[: len(b)] for b in builders])
@@ -234,4 +235,14 @@ def merge(builders: list[VocabularyBuilder], min_count: int) -> tuple[Vocabulary
 
     ends = np.cumsum([len(b) for b in builders])
     numbers = [number[group[end - len(b) : end]] for b, end in zip(builders, ends, strict=True)]
-    return vocab, numbers
+    return vocab, numbers, len(first) - len(order) + _never_seen(np.delete(total, special))
+
+
+def _never_seen(counts: NDArray[np.int64]) -> int:
+    """How many words there are that a text does not have, from how many it has once and twice (Chao 1984).
+
+    >>> _never_seen(np.array([1, 1, 1, 1, 2, 7]))
+    3
+    """
+    once, twice = (int(np.count_nonzero(counts == k)) for k in (1, 2))
+    return once * (once - 1) // (2 * (twice + 1))
