@@ -59,6 +59,7 @@ PARTS = [
     ("pruning", "ensemble"),
     ("exporting",),
     ("training",),
+    ("integrations",),
     ("evaluation",),
     ("tuning",),
     ("comparison",),

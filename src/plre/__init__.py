@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from plre.ensemble.mixing import mix
     from plre.ensemble.recipe import Rung
     from plre.evaluation.report import Report, evaluate
+    from plre.exporting.export import export_arpa
     from plre.interop.importing import import_arpa
     from plre.interop.opening import open_model as load
     from plre.lowrank.blocks import Rank
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from plre.model.steps import State, Step
     from plre.progress import Progress
     from plre.pruning.prune import prune
+    from plre.text.tokens import Tokenizer, Tokens
     from plre.text.vocabulary import Vocabulary
     from plre.training import train
     from plre.tuning.result import TuneResult
@@ -43,11 +45,14 @@ _LAZY = {
     "Rung": "plre.ensemble.recipe",
     "State": "plre.model.steps",
     "Step": "plre.model.steps",
+    "Tokenizer": "plre.text.tokens",
+    "Tokens": "plre.text.tokens",
     "TuneResult": "plre.tuning.result",
     "Vocabulary": "plre.text.vocabulary",
     "cluster": "plre.clustering.cluster",
     "compare": "plre.comparison.compare",
     "evaluate": "plre.evaluation.report",
+    "export_arpa": "plre.exporting.export",
     "import_arpa": "plre.interop.importing",
     "mix": "plre.ensemble.mixing",
     "prune": "plre.pruning.prune",
@@ -69,6 +74,8 @@ __all__ = [
     "State",
     "Step",
     "TextError",
+    "Tokenizer",
+    "Tokens",
     "TuneResult",
     "UsageError",
     "Vocabulary",
@@ -76,6 +83,7 @@ __all__ = [
     "cluster",
     "compare",
     "evaluate",
+    "export_arpa",
     "import_arpa",
     "load",
     "mix",

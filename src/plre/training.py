@@ -25,6 +25,7 @@ from plre.store import Engine, Ingredient, Resources, Store
 from plre.text.encode import EncodedText, TextOptions, read_vocabulary
 from plre.text.ingredients import HeldOutIds, KeptText, PartedText, ReadText, TextIds, TextSample
 from plre.text.sources import Errors, Source, sized
+from plre.text.tokens import Tokenizer, TokenText
 from plre.threads import cpu_count
 
 #: Words of the training text on which the cost of quantising is measured, if there is no dev text.
@@ -48,6 +49,7 @@ def train(
     markers: bool = True,
     skip_markers: bool = False,
     errors: Errors = "strict",
+    tokenizer: Tokenizer | str | os.PathLike[str] | None = None,
     rungs: Rungs | None = None,
     uniform: bool = True,
     starts: int | None = None,
@@ -69,7 +71,8 @@ def train(
 ) -> LanguageModel:
     """Train a model.
 
-    ``text`` and ``dev`` are a path (or glob, or ``"-"``), or an iterable of sentences, or of ``pathlib.Path``.
+    ``text`` and ``dev`` are a path (or glob, or ``"-"``), or an iterable of sentences, or of ``pathlib.Path``; or
+    numbers of tokens: an array, perhaps mapped from a file, or :class:`plre.Tokens`, which says where sentences end.
 
     order        length of the longest n-gram
     method       "plre", or a baseline: "mkn", "kn" (modified Kneser-Ney, Kneser-Ney), "abs" (absolute discounting);
@@ -86,6 +89,7 @@ def train(
     markers      False: the text is one stream without sentence starts and ends
     skip_markers treat ``<s>`` and ``</s>`` in the text as white space instead of refusing it
     errors       "replace" goes on over invalid UTF-8
+    tokenizer    a file of Hugging Face's tokenizers (.json) or of SentencePiece (.model), which takes text apart
     rungs        * low rank layers, for example ``["2:0.5:20", "3:0.5:0.001", "*:0.5:cbrt/2"]`` (order:power:rank)
     starts       * factorisations from so many random starts are averaged
     discounts    * "kn" or "mkn" for order 1, 2, ...; the last is for all higher ones
@@ -129,6 +133,9 @@ def train(
     store = Store(how, engine, watch=watch)
     if recipe.fit == "dev" and dev is None and not recipe.leads:
         raise UsageError(f"method {method} fits its discounts to held-out text; give some with --dev (dev=...)")
+    tokens = TokenText.of(text, tokenizer, errors)
+    if tokens is not None:
+        text, dev, markers = tokens.text, None if dev is None else tokens.like(dev), tokens.markers and markers
     if dev is not None and not (recipe.grids or recipe.fit or recipe.leads or quantise):
         progress.note("nothing is chosen on dev text with these options; it is not used")
         sized(dev)  # it should be there all the same
@@ -137,6 +144,8 @@ def train(
         dev, _ = sized(dev)  # a missing file is better noticed now than after the training text was read
     options = TextOptions(markers, skip_markers, errors)
     fixed = None if vocab is None else read_vocabulary(vocab, errors)
+    if tokens is not None and fixed is None:
+        fixed = tokens.vocabulary
     read = ReadText(text, options, min_count, fixed)
     encoded: EncodedText = store.get(read)
     ids = None
@@ -144,7 +153,7 @@ def train(
         ids = TextIds(ReadText(dev, options, like=read))
         store.get(ids)
     blueprint, about = _planned(store, recipe, read, encoded, ids)
-    about |= text_facts(encoded, None if fixed else min_count)
+    about |= text_facts(encoded, None if fixed else min_count) | (tokens.describe() if tokens else {})
     widths = [32] if quantise in (None, 32) else [32, quantise]
     sample = store.known(ids) if ids else encoded.ids[: _SAMPLE if len(widths) > 1 else 0].copy()
     vocabulary = encoded.vocab

@@ -16,7 +16,7 @@ from plre.cli.cluster import cluster
 from plre.cli.compare import compare
 from plre.cli.demo import demo
 from plre.cli.evaluate import evaluate, score
-from plre.cli.formats import import_model
+from plre.cli.formats import export_model, import_model
 from plre.cli.mix import mix
 from plre.cli.options import BAD_DATA, BAD_USAGE, DONE, INTERRUPTED
 from plre.cli.prune import prune
@@ -58,7 +58,7 @@ def cli() -> None:
 
 for command in (
     demo, train, tune, mix, prune, evaluate, compare, score, next_words, sample, neighbours, cluster, info, verify,
-    import_model, warmup,
+    import_model, export_model, warmup,
 ):  # fmt: skip
     cli.add_command(command)
 

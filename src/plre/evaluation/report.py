@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 import warnings
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from plre.model.scoring import Scored, Tally
 from plre.progress import Progress
 from plre.text.encode import describe
 from plre.text.sources import Errors, Source
+from plre.text.tokens import Tokenized, Tokenizer, with_tokens
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Report:
     tally: Tally
     seconds: float
     signature: str
+    #: Words of the text as it is written, if the model predicts tokens.
+    written: int | None = None
 
     @property
     def words(self) -> int:
@@ -87,7 +91,14 @@ class Report:
     @property
     def bits_per_word(self) -> float:
         """Bits of the whole text, sentence ends included, for each word."""
-        return self.bits / self.words if self.words else math.nan
+        words = self.words if self.written is None else self.written
+        return self.bits / words if words else math.nan
+
+    @property
+    def perplexity_per_word(self) -> float:
+        """Perplexity over words as they are written and sentence ends: to be compared with that of models of words."""
+        words = self.words if self.written is None else self.written
+        return float(10 ** (-self.logprob10 / (words + self.sentences))) if words else math.nan
 
     @property
     def bits_per_character(self) -> float:
@@ -107,6 +118,7 @@ class Report:
             "perplexity_excluding_oov": _number(self.perplexity_excluding_oov),
             "perplexity_excluding_eos": _number(self.perplexity_excluding_eos),
             "perplexity_excluding_oov_and_eos": _number(self.perplexity_excluding_both),
+            **({} if self.written is None else {"perplexity_per_word": _number(self.perplexity_per_word)}),
             "tokens": self.tokens,
             "words": self.words,
             "sentences": self.sentences,
@@ -135,12 +147,16 @@ class Report:
             f"    excluding </s>               {self.perplexity_excluding_eos:>12.3f}",
             f"    excluding OOV and </s>       {self.perplexity_excluding_both:>12.3f}",
         ]
+        per_word = (
+            f"  perplexity per word            {self.perplexity_per_word:>12.3f}   {self.written or 0:,} words and </s>"
+        )
         return "\n".join(
             [
                 f"{self.name}",
                 f"  perplexity                     {self.perplexity:>12.3f}   {counted}, OOV as <unk>",
                 f"    excluding OOV                {self.perplexity_excluding_oov:>12.3f}",
                 *(without_eos if self.sentences else []),
+                *([] if self.written is None else [per_word]),
                 f"  words                          {self.words:>12,}",
                 f"  sentences (</s>)               {self.sentences:>12,}",
                 f"  OOV                            {self.oov:>12,}   {share:.2%} of words",
@@ -216,17 +232,28 @@ def evaluate(
     errors: Errors = "strict",
     threads: int | None = None,
     progress: Progress | None = None,
+    tokenizer: Tokenizer | str | os.PathLike[str] | None = None,
     also: Callable[[Scored], object] | None = None,
 ) -> Report:
-    """Score a text and report on it. ``also`` is shown every piece of it, such as :class:`WordLines`."""
+    """Score a text and report on it.
+
+    ``tokenizer`` is the one that the model was trained with, if it was; ``also`` is shown every piece of the text, such
+    as :class:`WordLines`.
+    """
     if not hasattr(lm, "tally"):
         raise UsageError(f"evaluate takes a model, not {lm!r}; open a file with plre.load")
     start = time.perf_counter()
-    tally = lm.tally(text, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress, also=also)
+    if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
+        tokenizer = Tokenizer(tokenizer)
+    source = with_tokens(text, lm.metadata, tokenizer)
+    tally = lm.tally(source, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress, also=also)
     if np.isnan(tally.logprob10).any():
         problem = "some probabilities are not numbers: the model is damaged; check it with plre verify"
         warnings.warn(problem, PlreWarning, stacklevel=2)
-    return Report(name or describe(text), tally, time.perf_counter() - start, signature(lm))
+    written = None
+    if isinstance(source, Tokenized):
+        written, tally.letters[:] = int(source.letters[0]), source.letters[1:]
+    return Report(name or describe(text), tally, time.perf_counter() - start, signature(lm), written)
 
 
 def total(reports: list[Report]) -> Report:
@@ -234,7 +261,9 @@ def total(reports: list[Report]) -> Report:
     whole = Tally(reports[0].tally.order)
     for report in reports:
         whole.add(report.tally)
-    return Report(f"all {len(reports)} texts", whole, sum(report.seconds for report in reports), reports[0].signature)
+    seconds = sum(report.seconds for report in reports)
+    written = [report.written for report in reports if report.written is not None]
+    return Report(f"all {len(reports)} texts", whole, seconds, reports[0].signature, sum(written) if written else None)
 
 
 def render(reports: list[Report], style: str, *, one_line: bool = False) -> str:

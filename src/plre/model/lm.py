@@ -23,6 +23,7 @@ from plre.model.steps import Context, State, Step, Stepper, Word, checked, log10
 from plre.progress import Progress
 from plre.text.encode import TextOptions
 from plre.text.sources import Errors, Source
+from plre.text.tokens import with_tokens
 from plre.text.vocabulary import BOS, EOS, NOTHING, UNK, Vocabulary
 from plre.threads import cpu_count, parallel
 
@@ -193,7 +194,12 @@ class LanguageModel:
         """
         options = TextOptions(self.markers, skip_markers, errors)
         return tally_text(
-            self, text, also=also, options=options, threads=threads or cpu_count(), progress=progress or Progress()
+            self,
+            with_tokens(text, self.metadata),
+            also=also,
+            options=options,
+            threads=threads or cpu_count(),
+            progress=progress or Progress(),
         )
 
     def score_text(
@@ -208,7 +214,12 @@ class LanguageModel:
         """log10 probability of each line of a text of any size, in pieces of some thousand lines."""
         options = TextOptions(self.markers, skip_markers, errors)
         pieces = score_text(
-            self, text, each=True, options=options, threads=threads or cpu_count(), progress=progress or Progress()
+            self,
+            with_tokens(text, self.metadata),
+            each=True,
+            options=options,
+            threads=threads or cpu_count(),
+            progress=progress or Progress(),
         )
         return (scores for _, scores in pieces)
 
