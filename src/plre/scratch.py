@@ -37,6 +37,8 @@ _WORK = 600_000_000
 _OF_THREAD = 60_000_000
 #: Bytes that a growing column has at first; pages that nothing was written to take no memory.
 _FIRST_ROOM = 1 << 20
+#: From this size on memory comes in large pages.
+_LARGE = 1 << 25
 
 
 class Scratch:
@@ -238,7 +240,7 @@ class Anonymous(mmap.mmap):
             other = Anonymous.of(self.counted, size)
             other[: len(self)] = self[:]
             return other
-        if hasattr(mmap, "MADV_HUGEPAGE"):
+        if size > _LARGE and hasattr(mmap, "MADV_HUGEPAGE"):  # of which the last one is half empty, on average
             self.madvise(mmap.MADV_HUGEPAGE)
         return self
 

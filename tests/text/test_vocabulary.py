@@ -92,7 +92,7 @@ def test_sharing_out_changes_nothing(text: list[str], builders: int) -> None:
     everyone = [VocabularyBuilder() for _ in range(builders)]
     for i, line in enumerate(text):
         everyone[i % builders].learn(line.encode() + b"\n", END_AND_START, skip_markers=False)
-    vocab, numbers = merge(everyone, 2)
+    vocab, numbers, _ = merge(everyone, 2)
     alone = encode_text(text, min_count=2)
     assert list(vocab) == list(alone.vocab)
     counts = sum(np.bincount(n, b.counts[: len(b)], len(vocab)) for n, b in zip(numbers, everyone, strict=True))
