@@ -4,14 +4,17 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+# Decoders of speech recognition, one of which needs an older numpy.
+DECODERS ?= .venv-decoders
 
 .PHONY: demo test lint types bench experiments wheel clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/plre demo
 
-test: $(VENV)/.test lint types
+test: $(VENV)/.test $(DECODERS)/.ready lint types
 	@$(BIN)/python -m pytest -n auto --dist loadfile
+	@test ! -s $(DECODERS)/.ready || $(DECODERS)/bin/python -m pytest -p no:cacheprovider tests/integrations
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -56,6 +59,13 @@ $(VENV)/.test: pyproject.toml | $(BIN)/python
 	@$(PIP) kenlm >/dev/null 2>&1 || echo "the kenlm module could not be built: tests that compare with it are skipped"
 	@touch $@
 
+# The stamp is empty if they cannot be installed here: then they are not tested.
+$(DECODERS)/.ready: pyproject.toml | $(BIN)/python
+	@echo "installing decoders, with which models are tested"
+	@$(BIN)/python -m venv $(DECODERS)
+	@if $(DECODERS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[decoders]' pytest hypothesis kenlm \
+	  >/dev/null 2>&1; then echo yes >$@; else echo "the decoders could not be installed: they are not tested"; : >$@; fi
+
 $(VENV)/.bench: pyproject.toml | $(BIN)/python
 	@echo "installing plre and what its benchmarks need"
 	@$(PIP) -e '.[bench]' >/dev/null 2>&1 || { $(PIP) -e '.[plot]' scikit-learn && \
@@ -67,4 +77,4 @@ $(VENV)/.wheel: pyproject.toml | $(BIN)/python
 	@$(PIP) -e . wheel && touch $@
 
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(DECODERS) dist build .pytest_cache .mypy_cache .ruff_cache

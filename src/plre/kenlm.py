@@ -135,8 +135,8 @@ class Model:
 
     @property
     def order(self) -> int:
-        """The length of the longest n-gram."""
-        return self.lm.order
+        """How many words the model looks at, the predicted one included: decoders keep so much of the past."""
+        return self.lm.reach
 
     def score(self, sentence: str | bytes, bos: bool = True, eos: bool = True) -> float:
         """log10 P of a string: of a sentence, unless told that it does not begin or end there."""

@@ -15,9 +15,9 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from pyctcdecode import BeamSearchDecoderCTC
+from pyctcdecode import language_model as theirs
 from pyctcdecode.alphabet import Alphabet
 from pyctcdecode.constants import AVG_TOKEN_LEN, DEFAULT_ALPHA, DEFAULT_BETA, DEFAULT_SCORE_LM_BOUNDARY
-from pyctcdecode.language_model import AbstractLanguageModel, AbstractLMState
 
 from plre.errors import UsageError
 from plre.integrations.unknown import log_share
@@ -30,7 +30,7 @@ _NATURAL = math.log(10)
 _ATTRIBUTES, _UNIGRAMS, _MODEL = "attrs.json", "unigrams.txt", "lm.bin"
 
 
-class LmState(AbstractLMState):  # type: ignore[misc]
+class LmState(getattr(theirs, "AbstractLMState", object)):  # type: ignore[misc]  # it came after version 0.5
     """What the decoder carries from word to word."""
 
     __slots__ = ("words",)
@@ -49,7 +49,7 @@ class LmState(AbstractLMState):  # type: ignore[misc]
         return hash(self.words)
 
 
-class PlreLanguageModel(AbstractLanguageModel):  # type: ignore[misc]
+class PlreLanguageModel(theirs.AbstractLanguageModel):  # type: ignore[misc]
     """A model as pyctcdecode wants it: its own ``LanguageModel``, which needs the ``kenlm`` module, in all but that.
 
     unigrams          the words that exist; those of the model unless told otherwise

@@ -68,16 +68,18 @@ class Tokens:
 def open_tokens(path: str | os.PathLike[str], dtype: str | None = None, end: int | None = None) -> Tokens:
     """The tokens in a file: ``.npy``, or nothing but numbers of type ``dtype``; it is mapped, not read."""
     name = os.fspath(path)
+    if not name.endswith(".npy") and dtype not in _TYPES:
+        raise UsageError(f"{name}: say what its numbers are, for example uint16; one of {', '.join(_TYPES)}")
     try:
-        if name.endswith(".npy"):
-            return Tokens(np.load(name, mmap_mode="r"), end)
-        if dtype not in _TYPES:
-            raise UsageError(f"{name}: say what its numbers are, for example uint16; one of {', '.join(_TYPES)}")
-        if os.path.getsize(name) % np.dtype(dtype).itemsize:
-            raise TextError(f"{name}: has {os.path.getsize(name)} bytes, which are no whole numbers of type {dtype}")
-        return Tokens(np.memmap(name, dtype, "r"), end)
+        size = os.path.getsize(name)
+        ids = np.load(name, mmap_mode="r") if name.endswith(".npy") else None
+        if ids is None and size % np.dtype(dtype).itemsize == 0:
+            ids = np.memmap(name, np.dtype(dtype), "r")
     except (OSError, ValueError) as error:
         raise TextError(f"{name}: cannot be read as tokens ({error})") from None
+    if ids is None:
+        raise TextError(f"{name}: has {size} bytes, which are no whole numbers of type {dtype}")
+    return Tokens(ids, end)
 
 
 class Tokenizer:
@@ -200,6 +202,7 @@ def with_tokens(text: Any, about: Mapping[str, Any], tokenizer: Tokenizer | None
     if isinstance(text, np.ndarray):
         return Tokens(text, about.get("token_end"))
     known = about.get("tokenizer")
+    tokenizer = text.tokenizer if isinstance(text, Tokenized) else tokenizer
     if isinstance(text, Tokens) or (known is None and tokenizer is None):
         return text
     if known is None:
