@@ -157,6 +157,9 @@ def test_tokens_are_spelled_as_letters(tmp_path: Path) -> None:
     assert {gram for gram in found if len(gram) == 1} == {("<unk>",), ("<s>",), ("</s>",), ("d",), ("k",)}
     assert notes == ["3 words cannot be written in an ARPA file; n-grams with them are left out"]
     assert found["d", "k"][0] == pytest.approx(np.log10(lm.prob("7", ["0"])), rel=1e-5)
+    again = plre.load(path)
+    for context in ([], ["d"], ["k"], ["<s>"], ["k", "d"]):
+        assert again.distribution(context).sum() == pytest.approx(1, abs=1e-5)
     with pytest.raises(UsageError, match="words are their numbers, not 'a'"):
         export_arpa(plre.train(["a b"], order=1, method="jm", min_count=1), path, spelling="nemo")
 

@@ -8,7 +8,16 @@ from typing import Any
 
 import click
 
-from plre.cli.options import check_output, model_argument, run_options, text_options, unknown_option, with_unknown
+from plre.cli.options import (
+    as_text,
+    check_output,
+    model_argument,
+    run_options,
+    text_options,
+    token_options,
+    unknown_option,
+    with_unknown,
+)
 
 
 @click.command("eval", short_help="Perplexity of a text, every way of counting it.")
@@ -29,6 +38,7 @@ from plre.cli.options import check_output, model_argument, run_options, text_opt
     "goes to standard error.",
 )
 @unknown_option
+@token_options
 @text_options
 @run_options
 def evaluate(
@@ -37,6 +47,9 @@ def evaluate(
     style: str,
     words: bool,
     unknown_types: str | None,
+    tokenizer: str | None,
+    tokens: str | None,
+    token_end: int | None,
     errors: Any,
     skip_markers: bool,
     threads: int | None,
@@ -56,9 +69,20 @@ def evaluate(
     paths = [Path(path) for text in texts for path in expand(text)]
     reports = []
     for path in paths:
+        text = as_text([path], tokens, token_end) if tokens else path
         lines = WordLines(lm, print, style) if words else None
         reports.append(
-            run(lm, path, skip_markers=skip_markers, errors=errors, threads=threads, progress=progress, also=lines)
+            run(
+                lm,
+                text,
+                name=str(path),
+                tokenizer=tokenizer,
+                skip_markers=skip_markers,
+                errors=errors,
+                threads=threads,
+                progress=progress,
+                also=lines,
+            )
         )
         if lines:
             lines.finish()

@@ -59,6 +59,40 @@ def with_unknown(lm: LanguageModel, types: str | None) -> LanguageModel:
     return lm.share_unknown(None if types == "auto" else int(types))
 
 
+def token_options(function: F) -> F:
+    """Add the options about texts of tokens."""
+    for option in (
+        click.option("--token-end", type=click.IntRange(0), metavar="N", help="The token that ends a sentence."),
+        click.option(
+            "--tokens",
+            metavar="TYPE",
+            help="TEXT is a file of numbers of tokens: npy, or nothing but numbers of this type, such as uint16.",
+        ),
+        click.option(
+            "--tokenizer",
+            type=click.Path(),
+            metavar="FILE",
+            help="Takes text apart into tokens: a tokenizer.json of Hugging Face, or a .model of SentencePiece.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def as_text(texts: Iterable[str | Path], tokens: str | None, end: int | None) -> Any:
+    """Text arguments as the library takes them, with these options."""
+    names = list(texts)
+    if tokens is None:
+        if end is not None:
+            raise UsageError("--token-end is for texts of tokens: give --tokens, too")
+        return [Path(name) for name in names]
+    if len(names) != 1:
+        raise UsageError("--tokens takes one file as TEXT")
+    from plre.text.tokens import open_tokens
+
+    return open_tokens(names[0], None if tokens == "npy" else tokens, end)
+
+
 def memory_options(function: F) -> F:
     """Add the options about memory and temporary files."""
     for option in (

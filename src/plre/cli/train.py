@@ -8,7 +8,16 @@ from typing import Any
 
 import click
 
-from plre.cli.options import as_paths, check_output, class_counts, kinds, memory_options, run_options, text_options
+from plre.cli.options import (
+    as_text,
+    check_output,
+    class_counts,
+    kinds,
+    memory_options,
+    run_options,
+    text_options,
+    token_options,
+)
 from plre.errors import UsageError
 
 
@@ -85,6 +94,7 @@ from plre.errors import UsageError
     metavar="NATS",
     help="Leave out n-grams that matter less than this, such as 1e-8, as plre prune --threshold does.",
 )
+@token_options
 @text_options
 @run_options
 def train(
@@ -111,6 +121,9 @@ def train(
     tmp: str | None,
     quantise: str | None,
     prune: float | None,
+    tokenizer: str | None,
+    tokens: str | None,
+    token_end: int | None,
     errors: Any,
     skip_markers: bool,
     threads: int | None,
@@ -135,11 +148,12 @@ def train(
     start = time.perf_counter()
     progress = make_progress(quiet)
     lm = run(
-        as_paths(texts),
+        as_text(texts, tokens, token_end),
         order=order,
         method=method,
         preset=preset,
-        dev=None if dev is None else Path(dev),
+        dev=None if dev is None else as_text([dev], tokens, token_end) if tokens else Path(dev),
+        tokenizer=tokenizer,
         min_count=2 if min_count is None else min_count,
         vocab=vocab,
         markers=not no_markers,

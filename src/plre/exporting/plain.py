@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from plre.exporting import _plain as kernels
 from plre.model.columns import Columns, Order
 from plre.model.logs import LogNgrams
+from plre.text.vocabulary import UNK
 
 if TYPE_CHECKING:
     from plre.model.lm import LanguageModel
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 Below = Literal["keep", "raise", "drop"]
 
 _NONE = np.empty(0, np.float32)
+_LEAST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -103,13 +105,46 @@ def _log(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def without_words(columns: LogColumns, left_out: NDArray[np.bool_]) -> LogColumns:
-    """Only n-grams without these words; as unigrams they stay."""
+    """Only n-grams without these words. As unigrams they stay, but ``<unk>`` gets what they have: that they are now."""
+    others = left_out.copy()
+    others[UNK] = False
+    prob = columns.columns.prob.copy()
+    prob[UNK] = np.log10(np.sum(10.0 ** prob[[UNK, *np.flatnonzero(others)]].astype(np.float64)))
+    columns = LogColumns(replace(columns.columns, prob=prob))
     kept = [np.ones(columns.sizes[0], np.bool_)]
     good = ~left_out
     for n in range(2, columns.order + 1):
         good = np.repeat(good, np.diff(columns.children(n))) & ~left_out[columns.words(n)]
         kept.append(good)
-    return columns.select(kept)
+    lost = [
+        np.bincount(
+            np.repeat(np.arange(len(columns.children(n)) - 1), np.diff(columns.children(n))),
+            ~kept[n - 1],
+            columns.sizes[n - 2],
+        )
+        > 0
+        for n in range(2, columns.order + 1)
+    ]
+    return _reweighted(columns.select(kept), [each[own] for each, own in zip(lost, kept, strict=False)])
+
+
+def _reweighted(columns: LogColumns, some: list[NDArray[np.bool_]]) -> LogColumns:
+    """The same with weights of some contexts of each length that make everything sum to one again."""
+    weights = []
+    for n in range(2, columns.order + 1):
+        size = len(columns.children(n)) - 1
+        owners = np.repeat(np.arange(size), np.diff(columns.children(n)))
+        lower = columns.logs(n - 1)[columns.columns.suffixes(n)]
+        logs = columns.logs(n), lower
+        own, covered = (np.bincount(owners, 10.0 ** values.astype(np.float64), size) for values in logs)
+        found = np.log10(np.maximum(1 - own, _LEAST) / np.maximum(1 - covered, _LEAST)).astype(np.float32)
+        weights.append(np.where(some[n - 2], found, columns.weights(n - 1)))
+    if not weights:
+        return columns
+    orders = [
+        replace(order, backoff=each) for order, each in zip(columns.columns.orders, [*weights[1:], None], strict=True)
+    ]
+    return LogColumns(replace(columns.columns, backoff=weights[0], orders=orders))
 
 
 def above_backoff(columns: LogColumns, below: Below) -> LogColumns:
