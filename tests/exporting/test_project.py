@@ -147,3 +147,23 @@ def test_the_command(
     assert float(before) == pytest.approx(best.perplexity(text[:50]), abs=0.01)
     assert float(after) == pytest.approx(plre.load(arpa).perplexity(text[:50]), rel=1e-3)
     assert run(["export", str(model), "-o", str(model)]) == 2
+
+
+def test_words_alone(best: plre.LanguageModel, tmp_path: Path) -> None:
+    for options in ({"order": 1}, {"ngrams": len(best.vocab)}):
+        made = export_arpa(best, tmp_path / "a.arpa", **options)  # type: ignore[arg-type]
+        assert made.ngrams == [len(best.vocab)]
+        assert sums(made.model) < 1e-5
+
+
+@pytest.mark.parametrize("below", ["raise", "drop"])
+def test_nothing_is_more_than_certain(best: plre.LanguageModel, below: Any, tmp_path: Path) -> None:
+    export_arpa(best, tmp_path / "a.arpa", below=below)
+    check_rules(tmp_path / "a.arpa")
+    assert plre.load(tmp_path / "a.arpa").score("w1 w2") < 0
+
+
+def test_options_that_make_no_sense(best: plre.LanguageModel, tmp_path: Path) -> None:
+    for options in ({"start": float("nan")}, {"start": 5.0}, {"below": "foo"}, {"spelling": "foo"}):
+        with pytest.raises(UsageError):
+            export_arpa(best, tmp_path / "a.arpa", **options)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,3 +63,16 @@ def test_models_that_do_not_know_are_told() -> None:
     assert lm.share_unknown(10).prob("zzz") == pytest.approx(lm.prob("zzz") / 10, rel=1e-6)
     with pytest.raises(UsageError, match="types must be a whole number"):
         lm.share_unknown(2.5)  # type: ignore[arg-type]
+
+
+def test_shared_models_are_saved_and_sound(lm: plre.LanguageModel, tmp_path: Path) -> None:
+    lm.save(tmp_path / "a.plre")
+    shared = plre.load(tmp_path / "a.plre").share_unknown(10)
+    assert shared.digest != lm.digest
+    shared.save(tmp_path / "b.plre")
+    again = plre.load(tmp_path / "b.plre")
+    again.verify()
+    assert again.score("zzzz") == shared.score("zzzz")
+    assert again.share_unknown(5).metadata["unknown_shared"] == 50
+    with pytest.raises(UsageError, match="from 1 up"):
+        lm.share_unknown(0)

@@ -116,6 +116,7 @@ def export_model(
         sizes = " + ".join(f"{each:,}" for each in made.ngrams)
         same = "what the model says, exactly" if made.exact else "what the model says, as well as so many can"
         say(f"{output}: {sizes} n-grams, {numbers.size(os.path.getsize(output))}: {same}")
+    written = open_model(output, threads=threads) if texts and spelling == "words" else made.model
     for text in texts:
-        before, after = (each.perplexity(Path(text), threads=threads) for each in (lm, made.model))
+        before, after = (each.perplexity(Path(text), threads=threads) for each in (lm, written))
         print(f"{text}: perplexity {before:.2f} -> {after:.2f}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from plre._version import __version__
 from plre.errors import UsageError
 from plre.exporting.arpa import NEVER, write_arpa
-from plre.exporting.plain import Below, above_backoff, log_columns, logarithms, without_words
+from plre.exporting.plain import Below, LogColumns, above_backoff, log_columns, logarithms, without_empty, without_words
 from plre.exporting.project import project
 from plre.interop.opening import open_model
 from plre.model.columns import Columns
@@ -37,11 +38,11 @@ _FIRST_LETTER = 100
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: how many n-grams of each order, and the model that they are."""
+    """What was written: how many n-grams of each order, and the model whose n-grams they are."""
 
     ngrams: list[int]
     model: LanguageModel
-    #: Whether that says just what the model says that was exported.
+    #: Whether the file says just what the model says that was exported.
     exact: bool
 
 
@@ -80,10 +81,18 @@ def export_arpa(
         raise UsageError("give the number of n-grams or the size of the file, one of the two")
     if ngrams is not None and ngrams < 1:
         raise UsageError(f"the number of n-grams must be 1 or more, not {ngrams}")
+    if not -math.inf < start <= 0:
+        raise UsageError(f"log10 P of <s> must be a number up to 0, not {start}")
+    if below not in get_args(Below) or spelling not in _SPELLINGS:
+        raise UsageError(f"below is one of {get_args(Below)}, spelling one of {tuple(_SPELLINGS)}")
     lm = model if isinstance(model, LanguageModel) else open_model(model, threads=threads, progress=progress)
     if order is not None and not 1 <= order <= lm.reach:
         raise UsageError(f"the model looks at n-grams of order 1 to {lm.reach}, not {order}")
     scratch = scratch_within(memory, tmp)
+    if not lm.markers:
+        progress.note(
+            "the model knows no sentences: <s> and </s> are in the file because readers want them, at log10 -99"
+        )
     columns = None if order not in (None, lm.order) else log_columns(lm)
     if size is not None:
         ngrams = int(parse_size(str(size)) / _bytes_a_line(lm))
@@ -102,7 +111,8 @@ def export_arpa(
     unwanted[UNK] |= spelling == "nemo"  # whose reader knows it as a word only
     if unwanted.any():
         columns = without_words(columns, unwanted)
-    columns = above_backoff(columns, below)
+    columns = LogColumns(without_empty(above_backoff(columns, below).columns))
+    exact = exact and not unwanted.any() and below == "keep"
     sizes = write_arpa(
         columns, vocab, os.fspath(path), left_out=left_out, start=start, threads=threads, progress=progress
     )

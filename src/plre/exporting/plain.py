@@ -104,6 +104,16 @@ def _log(values: NDArray[np.float32]) -> NDArray[np.float32]:
         return np.log10(np.asarray(values), dtype=np.float64).astype(np.float32)
 
 
+def without_empty(columns: Columns) -> Columns:
+    """Without highest orders that have no n-grams."""
+    orders = list(columns.orders)
+    while orders and not len(orders[-1]):
+        orders.pop()
+        if orders:
+            orders[-1] = replace(orders[-1], backoff=None)
+    return replace(columns, orders=orders)
+
+
 def without_words(columns: LogColumns, left_out: NDArray[np.bool_]) -> LogColumns:
     """Only n-grams without these words. As unigrams they stay, but ``<unk>`` gets what they have: that they are now."""
     others = left_out.copy()

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from plre.errors import UsageError
 from plre.exporting import _project as kernels
+from plre.exporting.plain import without_empty
 from plre.model.columns import Columns, Order
 from plre.model.lm import LanguageModel
 from plre.progress import Advance, Progress
@@ -357,6 +358,8 @@ def project(
     scratch.check_room(_BYTES * ngrams + threads * (order + 1) * _ROWS, "an export", "ask for fewer n-grams")
     known = histories(lm, order, threads)
     order = min(order, len(known.words))
+    if order == 1 or ngrams == size:
+        return Columns(lm.distribution(()).astype(np.float32), np.ones(size, np.float32), None, [])
     unigram = lm.distribution(())
     visitors: queue.SimpleQueue[_Visitor] = queue.SimpleQueue()
     for _ in range(threads):
@@ -438,7 +441,7 @@ class _Assembly:
             self._add(n, keys, probs, needed[n] if n < len(needed) else np.empty(0, np.int64))
         backoffs = [*self.backoffs[1:], None]
         orders = [replace(order, backoff=backoff) for order, backoff in zip(self.orders, backoffs, strict=True)]
-        return Columns(unigram, self.backoffs[0] if orders else np.ones(len(unigram), np.float32), None, orders)
+        return without_empty(Columns(unigram, self.backoffs[0], None, orders))
 
     def _needed(self, chosen: Sequence[_Chosen]) -> list[NDArray[np.int64]]:
         """The contexts of each length that must be n-grams: those that have some, their own contexts and suffixes."""

@@ -134,7 +134,7 @@ class PlreLanguageModel(theirs.AbstractLanguageModel):  # type: ignore[misc]
         with open(os.path.join(filepath, _ATTRIBUTES), encoding="utf-8") as file:
             attributes = json.load(file)
         with open(os.path.join(filepath, _UNIGRAMS), encoding=unigram_encoding) as file:
-            unigrams = file.read().splitlines()
+            unigrams = file.read().split("\n")[:-1]
         return cls(os.path.join(filepath, _MODEL), unigrams, **attributes)
 
 

@@ -264,15 +264,19 @@ class LanguageModel:
 
         A model says how probable it is that *some* unknown word comes: as a word among others that is too much.
         ``types`` is how many such words there are; by default the model's own estimate, from words that its text had
-        once or twice. What is said of all words that are known does not change.
+        once or twice. What is said of all words that are known does not change; with all unknown ones it sums to one.
         """
         wanted = self.unknown_types if types is None else whole("types", types)
+        if types is not None and not wanted:
+            raise UsageError("types must be a whole number from 1 up, not 0")
         if not wanted:
             raise UsageError(
                 f"{self.path or 'the model'} does not say how many words <unk> stands for; give their number, 1 or more"
             )
         made = [each.with_share(len(self.vocab), UNK, 1 / wanted) for each in self.components]
-        return LanguageModel(self.vocab, made, {**self.metadata, "unknown_types": 1, "unknown_shared": wanted})
+        about = {name: value for name, value in self.metadata.items() if name != "digest"}
+        shared = {"unknown_types": 1, "unknown_shared": wanted * about.get("unknown_shared", 1)}
+        return LanguageModel(self.vocab, made, {**about, **shared})
 
     @property
     def unknown_types(self) -> int | None:

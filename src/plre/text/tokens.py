@@ -36,6 +36,8 @@ class Tokens:
         array = np.asanyarray(ids)
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise UsageError(f"tokens are an array of one dimension of whole numbers, not {array.dtype}, {array.shape}")
+        if end is not None and (not isinstance(end, int | np.integer) or end < 0):
+            raise UsageError(f"the token that ends a sentence is a whole number from 0 up, not {end!r}")
         self.ids: NDArray[Any] = array
         self.end = end
 
@@ -75,7 +77,7 @@ def open_tokens(path: str | os.PathLike[str], dtype: str | None = None, end: int
         ids = np.load(name, mmap_mode="r") if name.endswith(".npy") else None
         if ids is None and size % np.dtype(dtype).itemsize == 0:
             ids = np.memmap(name, np.dtype(dtype), "r")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise TextError(f"{name}: cannot be read as tokens ({error})") from None
     if ids is None:
         raise TextError(f"{name}: has {size} bytes, which are no whole numbers of type {dtype}")
@@ -201,6 +203,8 @@ def with_tokens(text: Any, about: Mapping[str, Any], tokenizer: Tokenizer | None
     """A text as a model that says this of itself reads it: tokens end where its own do, its tokenizer is used."""
     if isinstance(text, np.ndarray):
         return Tokens(text, about.get("token_end"))
+    if isinstance(text, Tokens) and text.end is None:
+        return Tokens(text.ids, about.get("token_end"))
     known = about.get("tokenizer")
     tokenizer = text.tokenizer if isinstance(text, Tokenized) else tokenizer
     if isinstance(text, Tokens) or (known is None and tokenizer is None):
